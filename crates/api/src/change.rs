@@ -1,13 +1,14 @@
 //! Replies to cancel, retry, delete and promote.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use windlass_core::{Change, Changed, ChangedJob, QueueName, Result};
 
 use crate::error::Error;
+use crate::word::{self, Word};
 
 /// The reply for one changed job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeReply {
     /// The job id.
     pub id: String,
@@ -15,7 +16,8 @@ pub struct ChangeReply {
     pub queue: String,
     /// `cancelled`, `retried`, `deleted` or `promoted`; `will_stop` if the job is running and its worker will be asked
     /// to stop it.
-    pub outcome: &'static str,
+    #[serde(deserialize_with = "word::read")]
+    pub outcome: Word,
 }
 
 impl ChangeReply {
@@ -42,7 +44,7 @@ impl ChangeReply {
 }
 
 /// The number of jobs by outcome.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeCounts {
     /// The queue.
     pub queue: String,

@@ -116,7 +116,7 @@ codes! {
     Unauthorized = "unauthorized", (None, Some(401)),
         "The request has no token, or the server does not know it.",
         "Send `Authorization: Bearer TOKEN` with a valid token.";
-    Forbidden = "forbidden", (None, Some(403)),
+    Forbidden = "forbidden", (Some(5), Some(403)),
         "The token, the origin or the method of authentication does not allow this request.",
         "Use a token with the scope named in the message.";
     WrongHost = "wrong_host", (None, Some(421)),
@@ -159,6 +159,34 @@ impl Code {
 impl From<ErrorKind> for Code {
     fn from(kind: ErrorKind) -> Self {
         Self::from_text(kind.code()).unwrap_or(Self::Internal)
+    }
+}
+
+impl From<Code> for ErrorKind {
+    /// Returns the kind of an error of a server, for its client.
+    fn from(code: Code) -> Self {
+        match code {
+            Code::Invalid | Code::Usage | Code::TooLarge | Code::UrlTooLong => Self::Invalid,
+            Code::NotFound | Code::Gone => Self::NotFound,
+            Code::Conflict | Code::WrongState | Code::LeaseLost => Self::Conflict,
+            Code::StoreFull => Self::StoreFull,
+            // The server refused these before it did anything.
+            Code::StoreBusy | Code::TooManyRequests | Code::Overloaded | Code::TooSlow => {
+                Self::StoreBusy
+            }
+            Code::StoreUnreachable | Code::NotReady | Code::TimedOut => Self::StoreUnreachable,
+            Code::StoreReadOnly => Self::StoreReadOnly,
+            Code::Unauthorized | Code::Forbidden => Self::Forbidden,
+            Code::StoreForeign | Code::BadConfig | Code::WrongHost => Self::StoreForeign,
+            Code::StoreDamaged => Self::StoreDamaged,
+            Code::StoreNewer => Self::StoreNewer,
+            // An older server does not know the route.
+            Code::StoreUnsupported | Code::MethodNotAllowed | Code::WrongMediaType => {
+                Self::StoreUnsupported
+            }
+            Code::OutcomeUnknown => Self::OutcomeUnknown,
+            Code::Cancelled | Code::Duplicate | Code::Unwritable | Code::Internal => Self::Internal,
+        }
     }
 }
 
@@ -239,9 +267,11 @@ mod tests {
             ErrorKind::StoreNewer,
             ErrorKind::StoreUnsupported,
             ErrorKind::OutcomeUnknown,
+            ErrorKind::Forbidden,
             ErrorKind::Internal,
         ] {
             assert_eq!(Code::from(kind).as_str(), kind.code());
+            assert_eq!(ErrorKind::from(Code::from(kind)), kind);
         }
     }
 }

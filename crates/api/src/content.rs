@@ -3,8 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use windlass_core::{Error, Result};
 
 /// Bytes as a JSON string.
@@ -39,8 +39,26 @@ pub fn split(bytes: Option<&Bytes>) -> (Option<String>, Option<String>) {
     bytes.map_or((None, None), |bytes| Content::of(bytes).split())
 }
 
+/// Encodes bytes for a request: as text if they are UTF-8 and that is not longer than base64.
+pub fn encode(bytes: &[u8]) -> (Option<Text>, Option<String>) {
+    let text = std::str::from_utf8(bytes).ok();
+    let text = text.and_then(|text| to_raw_value(text).ok());
+    match text {
+        Some(text) if text.get().len() <= bytes.len() / 3 * 4 + 6 => (Some(Text(text)), None),
+        _ => (None, Some(STANDARD.encode(bytes))),
+    }
+}
+
+/// Decodes the text or the base64 of a reply.
+pub fn join(text: Option<String>, base64: Option<&str>) -> Result<Option<Bytes>> {
+    match base64 {
+        Some(base64) => from_base64("base64", base64).map(Some),
+        None => Ok(text.map(Bytes::from)),
+    }
+}
+
 /// JSON that represents bytes: a string is its bytes, any other value its exact JSON text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Text(Box<RawValue>);
 
 impl Text {
@@ -115,6 +133,9 @@ mod tests {
                 Content::Base64(text) => from_base64("payload_base64", &text).unwrap(),
             };
             assert_eq!(back, bytes);
+            let (text, base64) = encode(bytes);
+            let sent = of(text.as_ref(), base64.as_deref(), "payload").unwrap();
+            assert_eq!(sent.unwrap(), bytes);
         }
         assert!(from_base64("payload_base64", "a b").is_err());
     }

@@ -13,8 +13,8 @@ use crate::fields::Fields;
 use crate::request::{
     Accept, ApiResult, Audit, Cancel, Claim, CommandWorker, Complete, Delete, Enqueue, EnqueueAll,
     Fail, FailWorker, Get, Heartbeat, Leave, List, Maintain, OutcomesReply, Pause, Progress,
-    Promote, Purge, QueueRequest, Queues, Register, Release, Renew, Resume, Retry, Set,
-    ShowSettings, Snooze, Stats, StoreRequest, WAIT_MAX, Wait, Workers,
+    Promote, Purge, QueueRequest, Queues, Register, Release, Renew, RenewLeases, Resume, Retry,
+    Set, ShowSettings, Snooze, Stats, StoreRequest, WAIT_MAX, Wait, Workers,
 };
 use crate::route::{Method, Route, Scope};
 
@@ -98,6 +98,7 @@ ops! {
         Claim: Post "/v1/queues/{queue}/claim" Work "Claims ready jobs and leases them to the caller; waits for jobs for up to 60 seconds";
         Accept: Post "/v1/queues/{queue}/jobs/{id}/accept" Work "Accepts a dispatched job";
         Renew: Post "/v1/queues/{queue}/renew" Work "Renews the lease of a token";
+        RenewLeases: Post "/v1/queues/{queue}/renew_leases" Work "Renews the lease of all claims of a worker, and reports which tokens are lost";
         Progress: Post "/v1/queues/{queue}/jobs/{id}/progress" Work "Reports the progress of a job; does not renew the lease";
         Complete: Post "/v1/queues/{queue}/complete" Work "Completes jobs and optionally claims more in the same call",
             Post "/v1/queues/{queue}/jobs/{id}/complete" Work "Completes a job";
@@ -151,6 +152,7 @@ pub async fn dispatch_until(
 ) -> ApiResult<Reply> {
     match (request, queue) {
         (Request::Claim(claim), Some(queue)) => {
+            let is_full = claim.full.unwrap_or(false);
             let (mut claim, wait) = claim.into_request()?;
             let deadline = Deadline::after(Some(wait.min(WAIT_MAX)));
             loop {
@@ -162,7 +164,9 @@ pub async fn dispatch_until(
                 };
                 let claimed = store.claim_waiting(queue, &mut claim, slice).await?;
                 if claimed.is_some() || is_last || wait.is_zero() {
-                    return Ok(Reply::Claim(ClaimReply::all(queue, claimed.as_ref())));
+                    let claimed = claimed.as_ref();
+                    let jobs = ClaimReply::detailed(queue, claimed, &claim.claimer, is_full);
+                    return Ok(Reply::Claim(jobs));
                 }
             }
         }

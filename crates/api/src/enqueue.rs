@@ -9,21 +9,27 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Due, Enqueued, Error, Headers, JobId, JobState, Kind, NewJob, Priority, QueueName, Result,
-    UniqueKey, duration,
+    Due, DurabilityLevel, Enqueued, Error, Headers, JobId, JobState, Kind, NewJob, Priority,
+    QueueName, Result, UniqueKey, duration,
 };
 
 use crate::content::{self, Text};
 use crate::fields;
+use crate::job::{header_map, job_state};
+use crate::retry::RetryDelays;
 use crate::timestamp;
+use crate::word::{self, Word};
 
 /// A job to enqueue.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[group(multiple = true)]
 #[serde(default, deny_unknown_fields)]
 pub struct EnqueueRequest {
     /// The payload. A string is stored as its bytes, any other JSON as its exact text.
-    #[serde(deserialize_with = "content::present")]
+    #[serde(
+        deserialize_with = "content::present",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Option<serde_json::Value>")]
     #[arg(skip)]
     pub payload: Option<Text>,
@@ -66,10 +72,21 @@ pub struct EnqueueRequest {
     /// Header names and values.
     #[arg(skip)]
     pub headers: Option<BTreeMap<String, String>>,
+    /// The delays between attempts.
+    #[arg(skip)]
+    pub retry: Option<RetryDelays>,
+    /// Whether `id` was generated for this request: it is not remembered after the job has finished
+    /// (default: false).
+    #[arg(skip)]
+    pub generated: Option<bool>,
+    /// Whether to keep the job after it succeeded without a result, for a caller that waits
+    /// (default: false).
+    #[arg(skip)]
+    pub keep_outcome: Option<bool>,
 }
 
 /// A time: RFC 3339, or unix seconds as a number or string.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected RFC 3339 or unix seconds, as a string or a number"
@@ -113,12 +130,17 @@ impl EnqueueRequest {
         let mut job = NewJob::new(payload).headers(headers);
         if let Some(id) = &self.id {
             job = job.id(JobId::new(id)?);
+            job.is_named = !self.generated.unwrap_or(false);
         }
+        job.keep_outcome = self.keep_outcome.unwrap_or(false);
         if let Some(priority) = self.priority {
             job.priority = Priority::try_from(priority)?;
         }
         if let Some(attempts) = self.max_attempts {
             job.retry = job.retry.max_attempts(attempts);
+        }
+        if let Some(delays) = &self.retry {
+            delays.apply(&mut job.retry)?;
         }
         job.kind = self.kind.map(Kind::new).transpose()?;
         job.unique_key = self.unique_key.map(UniqueKey::new).transpose()?;
@@ -156,6 +178,40 @@ impl EnqueueRequest {
     }
 }
 
+impl From<NewJob> for EnqueueRequest {
+    fn from(job: NewJob) -> Self {
+        let (payload, payload_base64) = content::encode(&job.payload);
+        let (delay, at) = due_fields(job.due);
+        Self {
+            payload,
+            payload_base64,
+            payload_bytes: None,
+            id: Some(job.id.to_string()),
+            kind: job.kind.map(|kind| kind.to_string()),
+            priority: Some(job.priority.level().into()),
+            delay,
+            at,
+            unique_key: job.unique_key.map(|key| key.to_string()),
+            max_attempts: Some(job.retry.max_attempts),
+            timeout: job.timeout.map(duration::format),
+            expires: job.expires.map(TimeValue::from),
+            headers: Some(header_map(&job.headers)),
+            retry: Some(RetryDelays::from(&job.retry)),
+            generated: Some(!job.is_named),
+            keep_outcome: Some(job.keep_outcome),
+        }
+    }
+}
+
+/// Returns the fields `delay` and `at` of a due time; at most one is set.
+pub(crate) fn due_fields(due: Due) -> (Option<String>, Option<TimeValue>) {
+    match due {
+        Due::Now => (None, None),
+        Due::After(delay) => (Some(duration::format(delay)), None),
+        Due::At(_) => (None, Some(TimeValue::from(due))),
+    }
+}
+
 /// Parses a due time from `delay` or `at`. Fails if both are set.
 pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
     match (delay, at) {
@@ -171,14 +227,15 @@ pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
 }
 
 /// The reply for one job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnqueueReply {
     /// The job id. For a duplicate, that of the existing job.
     pub id: String,
     /// The queue.
     pub queue: String,
     /// The state. For a duplicate, that of the existing job.
-    pub state: &'static str,
+    #[serde(deserialize_with = "word::read")]
+    pub state: Word,
     /// Whether the job is a duplicate: its id or unique key is already in use.
     pub duplicate: bool,
     /// The durability of the job: `memory`, `replicated:N` or `synced`.
@@ -195,6 +252,26 @@ impl EnqueueReply {
             duplicate: enqueued.is_duplicate(),
             durability: enqueued.level().to_string(),
         }
+    }
+
+    /// Converts the reply back.
+    pub fn into_enqueued(self) -> Result<Enqueued> {
+        let (id, state) = (JobId::new(&self.id)?, job_state(self.state)?);
+        let level = match self.durability.as_str() {
+            "memory" => Some(DurabilityLevel::Memory),
+            "synced" => Some(DurabilityLevel::Synced),
+            other => other
+                .strip_prefix("replicated:")
+                .and_then(|count| count.parse().ok())
+                .map(DurabilityLevel::Replicated),
+        };
+        let unknown = || Error::invalid("durability", "unknown level", "update this client");
+        let level = level.ok_or_else(unknown)?;
+        Ok(if self.duplicate {
+            Enqueued::Duplicate { id, state, level }
+        } else {
+            Enqueued::Accepted { id, state, level }
+        })
     }
 
     /// Sets the final state, for a job that was waited for.

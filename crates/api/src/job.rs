@@ -3,19 +3,25 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use windlass_core::time::as_ms;
-use windlass_core::{Headers, Job};
+use windlass_core::{
+    BootId, Error, Fraction, Headers, Job, JobId, JobState, Kind, Priority, Progress, QueueName,
+    Reason, Result, RetryPolicy, UniqueKey,
+};
 
+use crate::retry::RetryDelays;
+use crate::word::{self, Word};
 use crate::{content, timestamp};
 
 /// A job. Listings omit payload and result.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the fields are those of `windlass_core::Job`")]
 pub struct JobReply {
     pub id: String,
     pub queue: String,
-    pub state: &'static str,
+    #[serde(deserialize_with = "word::read")]
+    pub state: Word,
     pub kind: Option<String>,
     pub priority: u8,
     pub attempt: u32,
@@ -31,7 +37,7 @@ pub struct JobReply {
     pub finished_at: Option<String>,
     pub timeout_ms: Option<u64>,
     pub unique_key: Option<String>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
@@ -41,9 +47,113 @@ pub struct JobReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_base64: Option<String>,
     pub error: Option<String>,
-    pub reason: Option<&'static str>,
+    #[serde(deserialize_with = "word::read_optional")]
+    pub reason: Option<Word>,
     pub worker: Option<String>,
     pub cancel_requested: bool,
+    /// What few callers need, if the request has `full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<FullJob>,
+}
+
+/// What few callers need of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FullJob {
+    /// Whether the caller chose the id.
+    pub named: bool,
+    /// Whether to keep the job after it succeeded without a result.
+    pub keep_outcome: bool,
+    /// The delays between attempts.
+    pub retry: RetryDelays,
+    /// When a worker accepted the job.
+    pub accepted_at: Option<String>,
+    /// When the progress was reported.
+    pub progress_at: Option<String>,
+}
+
+impl From<&Job> for FullJob {
+    fn from(job: &Job) -> Self {
+        let progress = job.progress.as_ref();
+        Self {
+            named: job.is_named,
+            keep_outcome: job.keep_outcome,
+            retry: RetryDelays::from(&job.retry),
+            accepted_at: job.accepted_at.map(timestamp::format),
+            progress_at: progress.map(|progress| timestamp::format(progress.at)),
+        }
+    }
+}
+
+impl JobReply {
+    /// Creates the reply, with the field `full` if `is_full`.
+    pub fn new(job: &Job, is_full: bool) -> Self {
+        let full = is_full.then(|| FullJob::from(job));
+        Self {
+            full,
+            ..Self::from(job)
+        }
+    }
+
+    /// Converts the reply back. A reply has no token, which is a secret of the lease holder.
+    pub fn into_job(self) -> Result<Job> {
+        let time = |text: Option<String>| text.as_deref().map(timestamp::parse).transpose();
+        let full = self.full.as_ref();
+        let mut retry = RetryPolicy::default().max_attempts(self.max_attempts);
+        if let Some(full) = full {
+            full.retry.apply(&mut retry)?;
+        }
+        let progress_at = time(full.and_then(|full| full.progress_at.clone()))?;
+        let fraction = self.progress.map(Fraction::new).transpose()?;
+        let progress = fraction.map(|fraction| Progress {
+            fraction,
+            message: self.progress_message,
+            at: progress_at.unwrap_or_default(),
+        });
+        Ok(Job {
+            id: JobId::new(&self.id)?,
+            queue: QueueName::new(&self.queue)?,
+            state: job_state(self.state)?,
+            is_named: full.is_none_or(|full| full.named),
+            kind: self.kind.map(Kind::new).transpose()?,
+            priority: Priority::new(self.priority)?,
+            payload: content::join(self.payload, self.payload_base64.as_deref())?,
+            headers: headers(&self.headers)?,
+            retry,
+            timeout: self.timeout_ms.map(std::time::Duration::from_millis),
+            unique_key: self.unique_key.map(UniqueKey::new).transpose()?,
+            keep_outcome: full.is_some_and(|full| full.keep_outcome),
+            attempt: self.attempt,
+            expiries: self.expiries,
+            created_at: timestamp::parse(&self.created_at)?,
+            due_at: timestamp::parse(&self.due_at)?,
+            expires_at: time(self.expires_at)?,
+            started_at: time(self.started_at)?,
+            accepted_at: time(full.and_then(|full| full.accepted_at.clone()))?,
+            finished_at: time(self.finished_at)?,
+            progress,
+            result: content::join(self.result, self.result_base64.as_deref())?,
+            error: self.error,
+            reason: self.reason.and_then(Reason::from_text),
+            worker: self.worker.map(BootId::new).transpose()?,
+            token: None,
+            is_cancel_requested: self.cancel_requested,
+        })
+    }
+}
+
+/// Parses the state of a job in a reply.
+pub(crate) fn job_state(text: &str) -> Result<JobState> {
+    let names: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
+    JobState::from_text(text).ok_or_else(|| Error::unknown("state", text, &names))
+}
+
+/// Parses the headers in a reply.
+pub(crate) fn headers(map: &BTreeMap<String, String>) -> Result<Headers> {
+    let mut headers = Headers::default();
+    for (name, value) in map {
+        headers.set(name, value)?;
+    }
+    Ok(headers)
 }
 
 impl From<&Job> for JobReply {
@@ -78,6 +188,7 @@ impl From<&Job> for JobReply {
             reason: job.reason.map(windlass_core::Reason::as_str),
             worker: job.worker.as_ref().map(ToString::to_string),
             cancel_requested: job.is_cancel_requested,
+            full: None,
         }
     }
 }

@@ -1,14 +1,17 @@
 //! Replies to maintain and audit.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use windlass_core::{Audited, Maintained, QueueName};
+use serde::{Deserialize, Serialize};
+use windlass_core::limits::SCAN_PAGE;
+use windlass_core::{Audited, JobId, Maintained, QueueName, Repair};
+
+use crate::word::{self, Word};
 
 /// The maximum number of repairs listed. All are counted.
 const REPAIRS_LISTED_MAX: usize = 100;
 
 /// What maintenance or an audit did, for one or more queues.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::maintenance`"
@@ -28,14 +31,15 @@ pub struct MaintenanceReply {
 }
 
 /// One inconsistency that an audit found and repaired.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::Repair`"
 )]
 pub struct RepairReply {
     pub queue: String,
-    pub code: &'static str,
+    #[serde(deserialize_with = "word::read")]
+    pub code: Word,
     pub id: Option<String>,
     pub message: String,
 }
@@ -63,6 +67,40 @@ impl MaintenanceReply {
                 id: repair.id.as_ref().map(ToString::to_string),
                 message: repair.message.clone(),
             }));
+    }
+
+    /// Converts the reply to one call of `maintain` back.
+    pub fn into_maintained(self) -> Maintained {
+        Maintained {
+            promoted: self.promoted,
+            reaped: self.reaped,
+            expired: self.expired,
+            pruned: self.pruned,
+            forgotten: self.forgotten,
+            stale: self.stale,
+        }
+    }
+
+    /// Converts the reply to one page of an audit back. Repairs that are not listed have the code
+    /// `not_listed`.
+    pub fn into_audited(self) -> Audited {
+        let repair = |repair: RepairReply| Repair {
+            code: repair.code,
+            id: repair.id.and_then(|id| JobId::new(id).ok()),
+            message: repair.message,
+        };
+        let mut repairs: Vec<_> = self.repairs.into_iter().map(repair).collect();
+        let count = usize::try_from(self.repaired).unwrap_or(usize::MAX);
+        repairs.resize_with(count.min(SCAN_PAGE).max(repairs.len()), || Repair {
+            code: "not_listed",
+            id: None,
+            message: "repaired".to_owned(),
+        });
+        Audited {
+            checked: self.checked,
+            repairs,
+            next: None,
+        }
     }
 
     /// Returns whether there was nothing to do.

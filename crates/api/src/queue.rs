@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use windlass_core::{Priority, QueueName, Settings, Stats};
+use serde::{Deserialize, Serialize};
+use windlass_core::{Priority, QueueName, Rates, Result, Setting, Settings, Stats, Totals};
 
 /// The stats of a queue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::Stats`"
@@ -28,10 +28,13 @@ pub struct QueueReply {
     pub stale_entries: u64,
     pub total: TotalReply,
     pub last_minute: RateReply,
+    /// The time until the next scheduled job is due, if the request has `full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_due_ms: Option<u64>,
 }
 
 /// Counts since the queue was created.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::Totals`"
@@ -45,7 +48,7 @@ pub struct TotalReply {
 }
 
 /// Counts in the last full minute.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::Rates`"
@@ -83,26 +86,67 @@ impl QueueReply {
                 enqueued: stats.last_minute.enqueued,
                 finished: stats.last_minute.finished,
             },
+            next_due_ms: None,
+        }
+    }
+
+    /// Converts the reply back.
+    pub fn into_stats(self) -> Stats {
+        Stats {
+            ready: self.ready,
+            ready_by_priority: self.ready_by_priority,
+            scheduled: self.scheduled,
+            running: self.running,
+            succeeded: self.succeeded,
+            dead: self.dead,
+            cancelled: self.cancelled,
+            bytes: self.bytes,
+            stale_entries: self.stale_entries,
+            oldest_ms: self.oldest_ms,
+            next_due_ms: self.next_due_ms,
+            is_paused: self.paused,
+            total: Totals {
+                enqueued: self.total.enqueued,
+                succeeded: self.total.succeeded,
+                dead: self.total.dead,
+                cancelled: self.total.cancelled,
+                rescued: self.total.rescued,
+            },
+            last_minute: Rates {
+                enqueued: self.last_minute.enqueued,
+                finished: self.last_minute.finished,
+            },
         }
     }
 }
 
 /// The settings of a queue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SettingsReply {
     /// The queue.
     pub queue: String,
     /// Every setting and its value as text.
-    pub settings: BTreeMap<&'static str, String>,
+    pub settings: BTreeMap<String, String>,
 }
 
 impl SettingsReply {
     /// Creates the reply for one queue.
     pub fn new(queue: &QueueName, settings: &Settings) -> Self {
-        let pair = |setting: windlass_core::Setting| (setting.name(), setting.value().to_owned());
+        let pair = |setting: Setting| (setting.name().to_owned(), setting.value().to_owned());
         Self {
             queue: queue.to_string(),
             settings: settings.all().into_iter().map(pair).collect(),
         }
+    }
+
+    /// Converts the reply back. Settings that this version does not know are ignored.
+    pub fn into_settings(self) -> Result<Settings> {
+        let mut settings = Settings::default();
+        for (name, value) in &self.settings {
+            if let Ok(setting) = Setting::new(name, value) {
+                settings.apply(&setting)?;
+            }
+        }
+        Ok(settings)
     }
 }

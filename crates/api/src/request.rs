@@ -22,16 +22,20 @@ use windlass_core::{QueueName, Store};
 
 use crate::error::Error;
 
-pub use change::{Cancel, ChangesReply, Delete, JobSelector, Promote, Retry, filter};
-pub use claim::{Accept, Claim, ClaimMode, Progress, Renew};
+pub use change::{
+    Cancel, ChangedJobReply, ChangesReply, Delete, JobSelector, Promote, Retry, filter,
+};
+pub use claim::{Accept, Claim, ClaimMode, Progress, Renew, RenewLeases};
 pub use enqueue::{Enqueue, EnqueueAll, EnqueueAllReply};
 pub use maintenance::{Audit, AuditReply, Maintain};
-pub use outcome::{Complete, Fail, OutcomesReply, Release, Snooze};
+pub use outcome::{
+    Complete, CompletedJob, Fail, FailedJob, LeasedJob, OutcomesReply, Release, Snooze,
+};
 pub use queue::{Pause, Purge, PurgeReply, Queues, Resume, Set, ShowSettings, Stats};
 pub use read::{Get, List, ListReply, Wait, WaitReply};
 pub use worker::{
     CommandWorker, CommandWorkerReply, FailWorker, FailWorkerReply, Heartbeat, HeartbeatReply,
-    Leave, LeaveReply, Register, RegisterReply, Workers,
+    Leave, LeaveReply, Register, RegisterReply, RunningJob, Workers,
 };
 
 /// The longest wait of one request. To wait longer, repeat the request.
@@ -41,11 +45,11 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
 pub type ApiResult<T> = Result<T, Error>;
 
 /// An op on one queue.
-pub trait QueueRequest: DeserializeOwned + JsonSchema + Clone + Send + 'static {
+pub trait QueueRequest: Serialize + DeserializeOwned + JsonSchema + Clone + Send + 'static {
     /// The name of the op, the same in every interface.
     const OP: &'static str;
     /// The reply.
-    type Reply: Serialize + JsonSchema + Send;
+    type Reply: Serialize + DeserializeOwned + JsonSchema + Send;
 
     /// Executes the request.
     fn execute(
@@ -56,11 +60,11 @@ pub trait QueueRequest: DeserializeOwned + JsonSchema + Clone + Send + 'static {
 }
 
 /// An op on the store.
-pub trait StoreRequest: DeserializeOwned + JsonSchema + Clone + Send + 'static {
+pub trait StoreRequest: Serialize + DeserializeOwned + JsonSchema + Clone + Send + 'static {
     /// The name of the op, the same in every interface.
     const OP: &'static str;
     /// The reply.
-    type Reply: Serialize + JsonSchema + Send;
+    type Reply: Serialize + DeserializeOwned + JsonSchema + Send;
 
     /// Executes the request.
     fn execute(self, store: &dyn Store) -> impl Future<Output = ApiResult<Self::Reply>> + Send;

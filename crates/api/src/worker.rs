@@ -1,13 +1,16 @@
 //! The JSON form of a worker.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use windlass_core::{JobId, QueueName, Timestamp, WorkerRecord};
+use serde::{Deserialize, Serialize};
+use windlass_core::{
+    BootId, JobId, NewWorker, QueueName, Result, Timestamp, WorkerCommand, WorkerRecord,
+};
 
 use crate::timestamp;
+use crate::word::{self, Word};
 
 /// A worker seen in the last 24 hours.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the fields are those of `windlass_core::WorkerRecord`"
@@ -20,10 +23,12 @@ pub struct WorkerReply {
     pub version: String,
     pub queues: Vec<String>,
     /// `idle`, `busy`, or `silent` after a minute without heartbeat.
-    pub state: &'static str,
+    #[serde(deserialize_with = "word::read")]
+    pub state: Word,
     pub running: Vec<RunningReply>,
     /// The command that the next heartbeat will return.
-    pub command: &'static str,
+    #[serde(deserialize_with = "word::read")]
+    pub command: Word,
     pub started_at: String,
     pub last_seen_at: String,
     /// Time since the last heartbeat.
@@ -31,7 +36,7 @@ pub struct WorkerReply {
 }
 
 /// A job that a worker is running.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct RunningReply {
     pub queue: String,
@@ -67,10 +72,32 @@ impl WorkerReply {
     }
 }
 
+impl WorkerReply {
+    /// Converts the reply back.
+    pub fn into_record(self) -> Result<WorkerRecord> {
+        let running = |job: &RunningReply| Ok((QueueName::new(&job.queue)?, JobId::new(&job.id)?));
+        let queues = self.queues.iter().map(QueueName::new);
+        Ok(WorkerRecord {
+            new: NewWorker {
+                boot: BootId::new(&self.id)?,
+                name: self.name,
+                host: self.host,
+                pid: self.pid,
+                version: self.version,
+                queues: queues.collect::<Result<_>>()?,
+            },
+            is_busy: !self.running.is_empty(),
+            running: self.running.iter().map(running).collect::<Result<_>>()?,
+            command: WorkerCommand::from_text(self.command).unwrap_or(WorkerCommand::Continue),
+            started_at: timestamp::parse(&self.started_at)?,
+            last_seen: timestamp::parse(&self.last_seen_at)?,
+            is_silent: self.state == "silent",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use windlass_core::{BootId, NewWorker, WorkerCommand};
-
     use super::*;
 
     fn state(is_silent: bool, is_busy: bool) -> &'static str {

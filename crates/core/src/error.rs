@@ -39,6 +39,8 @@ pub enum ErrorKind {
     /// The request was sent but no reply arrived: it may or may not have been executed. Repeat it
     /// with the same id or token to get the first reply.
     OutcomeUnknown,
+    /// The server of the store does not accept the token, or the token does not allow this.
+    Forbidden,
     /// A bug in Windlass.
     Internal,
 }
@@ -59,6 +61,7 @@ impl ErrorKind {
             Self::StoreNewer => "store_newer",
             Self::StoreUnsupported => "store_unsupported",
             Self::OutcomeUnknown => "outcome_unknown",
+            Self::Forbidden => "forbidden",
             Self::Internal => "internal",
         }
     }

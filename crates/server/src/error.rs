@@ -157,6 +157,7 @@ mod tests {
             (ErrorKind::StoreBusy, 503),
             (ErrorKind::StoreUnreachable, 503),
             (ErrorKind::OutcomeUnknown, 503),
+            (ErrorKind::Forbidden, 403),
             (ErrorKind::StoreReadOnly, 500),
             (ErrorKind::StoreForeign, 500),
             (ErrorKind::StoreDamaged, 500),

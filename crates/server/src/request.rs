@@ -160,6 +160,8 @@ impl ApiRequest {
                     HttpError::new(Code::Invalid, why, format!("use a value such as {name}=10"))
                 })?;
                 fields.put(&name, &number)?;
+            } else if name == "full" {
+                fields.put(&name, &(text == "true"))?;
             } else {
                 fields.put(&name, &text)?;
             }

@@ -136,6 +136,7 @@ mod tests {
             (ErrorKind::NotFound, 3),
             (ErrorKind::Conflict, 4),
             (ErrorKind::StoreReadOnly, 5),
+            (ErrorKind::Forbidden, 5),
             (ErrorKind::StoreUnreachable, 69),
             (ErrorKind::StoreDamaged, 69),
             (ErrorKind::StoreBusy, 75),

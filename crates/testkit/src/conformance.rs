@@ -52,6 +52,9 @@ macro_rules! one_test_per_case {
             $(#[tokio::test]
             async fn $case() -> $crate::conformance::CaseResult {
                 let fixture = $crate::Fixture::open(super::$open, stringify!($case)).await;
+                if !fixture.promises(stringify!($case)) {
+                    return Ok(());
+                }
                 $crate::conformance::$topic::$case(&fixture).await?;
                 fixture.assert_sound().await
             })+

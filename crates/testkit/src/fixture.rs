@@ -63,6 +63,11 @@ impl Fixture {
         self.enqueue(job).await.map(drop)
     }
 
+    /// Returns whether the promise of a case applies to the store.
+    pub fn promises(&self, case: &str) -> bool {
+        !self.under_test.except.contains(&case)
+    }
+
     /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);

@@ -13,6 +13,8 @@ pub struct StoreUnderTest {
     pub store: Arc<dyn Store>,
     /// The same store, for dumps.
     pub dump: Arc<dyn Dump + Send + Sync>,
+    /// The cases whose promise does not apply to this store. They pass without running.
+    pub except: &'static [&'static str],
     /// Dropped last, such as a temporary folder or a server.
     guard: Box<dyn Any + Send + Sync>,
 }
@@ -33,6 +35,22 @@ impl StoreUnderTest {
         Self {
             store: Arc::clone(&store) as Arc<dyn Store>,
             dump: store,
+            except: &[],
+            guard: Box::new(guard),
+        }
+    }
+
+    /// Wraps a store in front of another, which is dumped.
+    pub fn dumped_by<S, D, G>(store: S, behind: Arc<D>, guard: G) -> Self
+    where
+        S: Store + 'static,
+        D: Dump + Send + Sync + 'static,
+        G: Any + Send + Sync,
+    {
+        Self {
+            store: Arc::new(store),
+            dump: behind,
+            except: &[],
             guard: Box::new(guard),
         }
     }

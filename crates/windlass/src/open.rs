@@ -18,7 +18,8 @@ pub enum OpenMode {
 }
 
 /// Opens the store at `url`. A memory store is always new; a reachable Redis server without jobs counts
-/// as an existing, empty store.
+/// as an existing, empty store. A store behind a server is reached with the first call; its token is
+/// read from the environment variable `WINDLASS_HTTP_TOKEN`, or from the file that the URL names.
 ///
 /// ```
 /// use windlass::{OpenMode, QueueName, open};
@@ -35,20 +36,21 @@ pub async fn open(url: &StoreUrl, mode: OpenMode) -> Result<Arc<dyn Store>> {
         StoreUrl::Memory => Ok(Arc::new(MemoryStore::new(Arc::new(SystemClock)))),
         StoreUrl::Sqlite { path } => open_sqlite(path, mode),
         StoreUrl::Redis { url, .. } => open_redis(url).await,
+        StoreUrl::Http { url } => open_http(url),
     }
 }
 
-/// Opens the store at `url` for a worker: on Redis, renewals use a dedicated connection.
+/// Opens the store at `url` for a worker: over a network, renewals use a dedicated connection.
 pub async fn open_connections(url: &StoreUrl, mode: OpenMode) -> Result<Connections> {
     let store = open(url, mode).await?;
     Ok(connections(Some(url), store))
 }
 
-/// Returns the connections for a worker: Redis is opened a second time, since its connections are tied
-/// to a Tokio runtime.
+/// Returns the connections for a worker: a store in the network is opened a second time, since its
+/// connections are tied to a Tokio runtime.
 pub(crate) fn connections(url: Option<&StoreUrl>, store: Arc<dyn Store>) -> Connections {
     match url {
-        Some(url @ StoreUrl::Redis { .. }) => {
+        Some(url @ (StoreUrl::Redis { .. } | StoreUrl::Http { .. })) => {
             let url = url.clone();
             Connections::with_reopen(store, move || {
                 let url = url.clone();
@@ -94,7 +96,20 @@ async fn open_redis(_url: &str) -> Result<Arc<dyn Store>> {
     ))
 }
 
-#[cfg(not(all(feature = "sqlite", feature = "redis")))]
+#[cfg(feature = "http")]
+fn open_http(url: &str) -> Result<Arc<dyn Store>> {
+    Ok(Arc::new(windlass_store_http::RemoteStore::open(url)?))
+}
+
+#[cfg(not(feature = "http"))]
+fn open_http(_url: &str) -> Result<Arc<dyn Store>> {
+    Err(not_compiled_in(
+        "HTTP",
+        "build Windlass with the feature http",
+    ))
+}
+
+#[cfg(not(all(feature = "sqlite", feature = "redis", feature = "http")))]
 fn not_compiled_in(store: &str, help: &'static str) -> windlass_core::Error {
     let what = format!("this build does not include the {store} store");
     windlass_core::Error::new(windlass_core::ErrorKind::Invalid, what, help)

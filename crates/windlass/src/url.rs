@@ -1,4 +1,4 @@
-//! The URL of a store: `sqlite:PATH`, `memory:` or one of the Redis forms.
+//! The URL of a store: `sqlite:PATH`, `memory:`, `http://HOST:PORT` or one of the Redis forms.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use windlass_core::{DurabilityLevel, Error, Result};
 
-const FORMS: &str = "write sqlite:PATH, memory:, redis://HOST:PORT/DB, rediss://…, \
+const FORMS: &str = "write sqlite:PATH, memory:, http://HOST:PORT, https://…, redis://HOST:PORT/DB, rediss://…, \
                      redis+unix:///PATH, redis-sentinel://H1:P1,H2:P2/MASTER/DB or \
                      redis-cluster://H1:P1,H2:P2";
 
@@ -54,6 +54,11 @@ pub enum StoreUrl {
         /// The durability level that the URL asks for.
         durability: DurabilityLevel,
     },
+    /// Behind a server: `windlass serve`. The URL has no secret.
+    Http {
+        /// The URL as given.
+        url: String,
+    },
 }
 
 impl StoreUrl {
@@ -83,6 +88,8 @@ impl StoreUrl {
             Self::Memory => DurabilityLevel::Memory,
             Self::Sqlite { .. } => DurabilityLevel::Synced,
             Self::Redis { durability, .. } => *durability,
+            // The server waits for the level of its store; the reply has the level reached.
+            Self::Http { .. } => DurabilityLevel::Memory,
         }
     }
 
@@ -123,6 +130,7 @@ impl FromStr for StoreUrl {
             "sqlite" => sqlite(rest),
             "memory" if rest.is_empty() => Ok(Self::Memory),
             "memory" => Err(bad("memory: takes no path or options".to_owned())),
+            "http" | "https" => http(text),
             _ if REDIS_SCHEMES.contains(&scheme) => redis(text, rest),
             _ if is_scheme(scheme) => Err(bad(format!("unknown scheme {scheme:?}"))),
             _ => Err(bad("it has no scheme".to_owned())),
@@ -136,6 +144,7 @@ impl fmt::Display for StoreUrl {
             Self::Memory => f.write_str("memory:"),
             Self::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
             Self::Redis { url, .. } => f.write_str(&without_secrets(url)),
+            Self::Http { url } => f.write_str(url),
         }
     }
 }
@@ -199,6 +208,25 @@ fn redis(text: &str, rest: &str) -> Result<StoreUrl> {
         }
         _ => Err(Error::invalid("store URL", "the address is missing", FORMS)),
     }
+}
+
+#[cfg(feature = "http")]
+fn http(text: &str) -> Result<StoreUrl> {
+    text.parse::<windlass_store_http::HttpAddress>()?;
+    Ok(StoreUrl::Http {
+        url: text.to_owned(),
+    })
+}
+
+/// Without the feature nothing checks that the URL has no secret, and it could not be opened.
+#[cfg(not(feature = "http"))]
+fn http(_text: &str) -> Result<StoreUrl> {
+    let help = "build Windlass with the feature http";
+    Err(Error::invalid(
+        "store URL",
+        "this build does not include the HTTP store",
+        help,
+    ))
 }
 
 /// Whether the text before the first colon can be shown: a scheme, not part of a secret.

@@ -26,6 +26,11 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass-store-redis",
         ],
     ),
+    (
+        "windlass-store-http",
+        // Its tests serve a store.
+        &["windlass-api", "windlass-core", "windlass-server"],
+    ),
     ("windlass-worker", &["windlass-core"]),
     // Its tests use the crate that re-exports it.
     ("windlass-derive", &["windlass"]),
@@ -56,6 +61,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass",
             "windlass-core",
             "windlass-derive",
+            "windlass-store-http",
             "windlass-store-memory",
             "windlass-store-redis",
             "windlass-store-sqlite",

@@ -5,17 +5,19 @@ use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Change, Changes, Cursor, Error, Filter, JobId, JobState, Kind, QueueName, Result, Store,
-    Target, UniqueKey,
+    Change, Changed, ChangedJob, Changes, Cursor, Error, Filter, JobId, Kind, QueueName, Result,
+    Store, Target, UniqueKey,
 };
 
 use super::{ApiResult, QueueRequest};
 use crate::change::{ChangeCounts, ChangeReply};
 use crate::content::{self, Text};
 use crate::error::Error as ApiError;
+use crate::job::job_state;
+use crate::word::{self, Word};
 
 /// Selects jobs by exactly one of `id`, `ids`, `payload`, `unique_key` and `all`.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 #[command(group(ArgGroup::new("which").required(true)))]
 pub struct JobSelector {
@@ -26,7 +28,10 @@ pub struct JobSelector {
     #[arg(id = "id", value_name = "ID", help = "Job ids", group = "which")]
     pub ids: Option<Vec<String>>,
     /// Every job with exactly this payload. Only for cancel.
-    #[serde(deserialize_with = "content::present")]
+    #[serde(
+        deserialize_with = "content::present",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Option<serde_json::Value>")]
     #[arg(skip)]
     pub payload: Option<Text>,
@@ -54,10 +59,12 @@ pub struct JobSelector {
     /// `next` of the previous page.
     #[arg(skip)]
     pub cursor: Option<String>,
+    /// Whether to reply for each job instead of with counts (default: false).
+    pub each: Option<bool>,
 }
 
 /// The reply for one job, or for a page of jobs.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ChangesReply {
     /// The reply for one job.
@@ -73,20 +80,96 @@ pub enum ChangesReply {
         #[serde(skip)]
         errors: Vec<ApiError>,
     },
+    /// The reply for each job of one page, if the request has `each`.
+    Each {
+        /// The jobs.
+        jobs: Vec<ChangedJobReply>,
+        /// The cursor of the next page; null on the last page.
+        next: Option<String>,
+    },
+}
+
+/// One job of a page.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedJobReply {
+    /// The job id; null if no unfinished job has the unique key.
+    pub id: Option<String>,
+    /// `done`, `will_stop`, `wrong_state`, `conflict` or `not_found`.
+    #[serde(deserialize_with = "word::read")]
+    pub outcome: Word,
+    /// For `wrong_state`: the state of the job.
+    #[serde(deserialize_with = "word::read_optional")]
+    pub state: Option<Word>,
+    /// For `conflict`: the job that has the unique key.
+    pub owner: Option<String>,
+}
+
+impl From<&ChangedJob> for ChangedJobReply {
+    fn from(job: &ChangedJob) -> Self {
+        let (outcome, state, owner) = match &job.changed {
+            Changed::Done => ("done", None, None),
+            Changed::WillStop => ("will_stop", None, None),
+            Changed::WrongState(state) => ("wrong_state", Some(state.as_str()), None),
+            Changed::Conflict(owner) => ("conflict", None, Some(owner.to_string())),
+            Changed::NotFound => ("not_found", None, None),
+        };
+        Self {
+            id: job.id.as_ref().map(ToString::to_string),
+            outcome,
+            state,
+            owner,
+        }
+    }
+}
+
+impl ChangedJobReply {
+    /// Converts the reply back.
+    pub fn into_changed(self) -> Result<ChangedJob> {
+        let changed = match (self.outcome, self.state, self.owner) {
+            ("done", _, _) => Changed::Done,
+            ("will_stop", _, _) => Changed::WillStop,
+            ("wrong_state", Some(state), _) => Changed::WrongState(job_state(state)?),
+            ("conflict", _, Some(owner)) => Changed::Conflict(JobId::new(owner)?),
+            ("not_found", _, _) => Changed::NotFound,
+            (other, _, _) => return Err(Error::unknown("outcome", other, &["done", "will_stop"])),
+        };
+        Ok(ChangedJob {
+            id: self.id.map(JobId::new).transpose()?,
+            changed,
+        })
+    }
 }
 
 /// Parses a filter.
 pub fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
-    let state = state.map(|text| {
-        JobState::from_text(text).ok_or_else(|| {
-            let names: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
-            Error::unknown("state", text, &names)
-        })
-    });
     Ok(Filter {
-        state: state.transpose()?,
+        state: state.map(job_state).transpose()?,
         kind: kind.map(Kind::new).transpose()?,
     })
+}
+
+impl From<(&Target, Option<Cursor>)> for JobSelector {
+    /// Selects the page of a target, with a reply for each job.
+    fn from((target, from): (&Target, Option<Cursor>)) -> Self {
+        let mut selector = Self {
+            cursor: from.map(|from| from.0),
+            each: Some(true),
+            ..Self::default()
+        };
+        match target {
+            Target::Ids(ids) => selector.ids = Some(ids.iter().map(ToString::to_string).collect()),
+            Target::UniqueKey(key) => selector.unique_key = Some(key.to_string()),
+            Target::Payload(payload) => {
+                (selector.payload, selector.payload_base64) = content::encode(payload);
+            }
+            Target::Filter(filter) => {
+                selector.all = Some(true);
+                selector.state = filter.state.map(|state| state.as_str().to_owned());
+                selector.kind = filter.kind.as_ref().map(ToString::to_string);
+            }
+        }
+        selector
+    }
 }
 
 impl JobSelector {
@@ -147,11 +230,17 @@ impl JobSelector {
     ) -> ApiResult<ChangesReply> {
         let target = self.target()?;
         let is_one = self.id.is_some() || self.unique_key.is_some();
+        let is_each = self.each.unwrap_or(false);
         let mut from = self.cursor.map(Cursor);
         let mut counts = ChangeCounts::new(queue);
         let mut errors = Vec::new();
         loop {
             let Changes { items, next } = store.change(queue, change, &target, from).await?;
+            if is_each {
+                let jobs = items.iter().map(ChangedJobReply::from).collect();
+                let next = next.map(|next| next.0);
+                return Ok(ChangesReply::Each { jobs, next });
+            }
             if let (true, [job]) = (is_one, items.as_slice()) {
                 return ChangeReply::of(change, queue, job).map(ChangesReply::One);
             }
@@ -178,7 +267,7 @@ impl JobSelector {
 macro_rules! change {
     ($(#[$doc:meta])* $type:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
         pub struct $type(pub JobSelector);
 

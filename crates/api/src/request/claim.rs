@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use clap::Args;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use windlass_core::{
-    BootId, ClaimRequest, Claimer, Fraction, JobId, JobLease, LeaseStatus, LeaseTime, Mode,
-    QueueName, Renewal, Result, Store, Token, duration,
+    BootId, ClaimRequest, Claimer, Error as CoreError, Fraction, JobId, JobLease, LeaseStatus,
+    LeaseTime, Mode, QueueName, Renewal, Result, Store, Token, duration,
 };
 
 use super::{ApiResult, QueueRequest, WAIT_MAX};
-use crate::claim::{ClaimReply, OutcomeReply, RenewReply};
+use crate::claim::{ClaimReply, LeasesReply, OutcomeReply, RenewReply};
 use crate::error::Error;
 
 /// Claims jobs.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Claim {
     /// Maximum number of jobs, from 1 to 100 [default: 1]
@@ -34,10 +34,37 @@ pub struct Claim {
     /// The delivery guarantee (default: `at_least_once`).
     #[arg(skip)]
     pub mode: Option<ClaimMode>,
+    /// The number of this claim of `worker`, which increases with every claim. All claims of the worker on
+    /// the queue then share one lease, and the same number repeats the same claim.
+    pub seq: Option<u64>,
+    /// The random part of the token (default: generated).
+    pub nonce: Option<u32>,
+    /// Whether to reply with the retry delays of the jobs (default: false).
+    pub full: Option<bool>,
+}
+
+impl From<&ClaimRequest> for Claim {
+    fn from(request: &ClaimRequest) -> Self {
+        let seq = matches!(request.claimer, Claimer::Worker { .. }).then(|| request.claimer.seq());
+        Self {
+            max: Some(request.max),
+            lease: Some(duration::format(request.lease.get())),
+            wait: None,
+            worker: request.claimer.worker().map(ToString::to_string),
+            mode: Some(match request.mode {
+                Mode::AtLeastOnce => ClaimMode::AtLeastOnce,
+                Mode::AtMostOnce => ClaimMode::AtMostOnce,
+                Mode::Dispatch => ClaimMode::Dispatch,
+            }),
+            seq,
+            nonce: Some(request.nonce),
+            full: Some(true),
+        }
+    }
 }
 
 /// The delivery guarantee of a claim.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimMode {
     /// The jobs are leased until an outcome is reported or the lease expires.
@@ -67,11 +94,16 @@ impl Claim {
         let mut request = ClaimRequest::single(self.max.unwrap_or(1))
             .lease(lease(self.lease.as_deref())?)
             .mode(mode);
-        if let Some(worker) = self.worker {
-            request.claimer = Claimer::Single {
-                worker: Some(BootId::new(worker)?),
-            };
-        }
+        let worker = self.worker.map(BootId::new).transpose()?;
+        request.claimer = match (worker, self.seq) {
+            (Some(boot), Some(seq)) => Claimer::Worker { boot, seq },
+            (None, Some(_)) => {
+                let why = "seq is set without worker";
+                return Err(CoreError::invalid("claim", why, "set worker as well"));
+            }
+            (worker, None) => Claimer::Single { worker },
+        };
+        request.nonce = self.nonce.unwrap_or(request.nonce);
         request.check()?;
         let wait = self
             .wait
@@ -86,15 +118,22 @@ impl QueueRequest for Claim {
     type Reply = Vec<ClaimReply>;
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<Vec<ClaimReply>> {
+        let is_full = self.full.unwrap_or(false);
         let (mut request, wait) = self.into_request()?;
         let wait = wait.min(WAIT_MAX);
         let claim = store.claim_waiting(queue, &mut request, wait).await?;
-        Ok(ClaimReply::all(queue, claim.as_ref()))
+        let claim = claim.as_ref();
+        Ok(ClaimReply::detailed(
+            queue,
+            claim,
+            &request.claimer,
+            is_full,
+        ))
     }
 }
 
 /// Accepts a dispatched job.
-#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Accept {
     /// Job id
@@ -138,7 +177,7 @@ impl QueueRequest for Accept {
 }
 
 /// Renews the lease of a claim.
-#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Renew {
     /// Lease token of the claim
@@ -161,8 +200,72 @@ impl QueueRequest for Renew {
     }
 }
 
+/// Renews the lease of all claims of a worker on the queue, or of one claim.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RenewLeases {
+    /// The worker. Without it, `tokens` has exactly one token.
+    pub worker: Option<String>,
+    /// The tokens of the open claims.
+    pub tokens: Vec<String>,
+    /// The highest `seq` whose reply arrived or is no longer awaited. Claims of the worker up to it that
+    /// are not in `tokens` were lost in transit, and their jobs return to the queue (default: 0).
+    pub settled: Option<u64>,
+    /// The new lease (default: 30s).
+    pub lease: Option<String>,
+}
+
+impl RenewLeases {
+    /// Creates the request of a renewal.
+    pub fn new(renewal: Renewal, lease: LeaseTime) -> Self {
+        let lease = Some(duration::format(lease.get()));
+        match renewal {
+            Renewal::Worker {
+                boot,
+                tokens,
+                settled,
+            } => Self {
+                worker: Some(boot.to_string()),
+                tokens: tokens.iter().map(ToString::to_string).collect(),
+                settled: Some(settled),
+                lease,
+            },
+            Renewal::Single { token } => Self {
+                tokens: vec![token.to_string()],
+                lease,
+                ..Self::default()
+            },
+        }
+    }
+}
+
+impl QueueRequest for RenewLeases {
+    const OP: &'static str = "renew_leases";
+    type Reply = LeasesReply;
+
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<LeasesReply> {
+        let tokens = self.tokens.iter().map(|token| token.parse());
+        let tokens = tokens.collect::<Result<Vec<Token>>>()?;
+        let renewal = match (self.worker, tokens.as_slice()) {
+            (Some(worker), _) => Renewal::Worker {
+                boot: BootId::new(worker)?,
+                tokens,
+                settled: self.settled.unwrap_or(0),
+            },
+            (None, [token]) => Renewal::Single { token: *token },
+            (None, _) => {
+                let why = "without worker, exactly one token can be renewed";
+                return Err(CoreError::invalid("request", why, "set worker").into());
+            }
+        };
+        let lease = lease(self.lease.as_deref())?;
+        let renewed = store.renew(queue, renewal, lease).await?;
+        Ok(LeasesReply::from(&renewed))
+    }
+}
+
 /// Records the progress of a running job. Does not renew the lease.
-#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
     /// Job id

@@ -24,7 +24,7 @@ impl QueueRequest for EnqueueRequest {
 }
 
 /// Adds several jobs. Each has its own reply, in the same order.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnqueueAll {
     /// The jobs.
@@ -32,7 +32,7 @@ pub struct EnqueueAll {
 }
 
 /// The reply to `enqueue_all`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EnqueueAllReply {
     /// The replies, in the order of the request.
     pub jobs: Vec<EnqueueReply>,

@@ -9,9 +9,12 @@ use super::{ApiResult, QueueRequest};
 use crate::maintenance::MaintenanceReply;
 
 /// Promotes, reaps, expires and prunes one page of jobs each.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Maintain {}
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Maintain {
+    /// The maximum number of jobs of each kind, up to 100 (default: 100).
+    pub limit: Option<usize>,
+}
 
 impl QueueRequest for Maintain {
     const OP: &'static str = "maintain";
@@ -19,13 +22,13 @@ impl QueueRequest for Maintain {
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<MaintenanceReply> {
         let mut reply = MaintenanceReply::default();
-        reply.add_maintained(store.maintain(queue, PAGE).await?);
+        reply.add_maintained(store.maintain(queue, self.limit.unwrap_or(PAGE)).await?);
         Ok(reply)
     }
 }
 
 /// Checks and repairs one page of the queue.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Audit {
     /// `next` of the previous page.
@@ -33,7 +36,7 @@ pub struct Audit {
 }
 
 /// The reply to audit.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AuditReply {
     /// The counts and repairs.
     #[serde(flatten)]

@@ -1,23 +1,26 @@
 //! complete, fail, release and snooze: report the outcome of one job, or of several.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_core::limits::truncate_message;
 use windlass_core::{
-    Completion, Due, Error as CoreError, Failure, JobId, JobLease, OutcomeStatus, QueueName,
-    Result, Retry, Snooze as CoreSnooze, Store, duration,
+    Completion, Due, Error as CoreError, Failure, Jitter, JobId, JobLease, OutcomeStatus,
+    QueueName, Result, Retry, Snooze as CoreSnooze, Store,
 };
 
 use super::claim::job_lease;
 use super::{ApiResult, Claim, QueueRequest};
 use crate::claim::{ClaimReply, OutcomeReply};
 use crate::content::{self, Text};
-use crate::enqueue::{TimeValue, due};
+use crate::enqueue::{TimeValue, due, due_fields};
 use crate::error::Error;
 
 /// The reply for one job, or for each of several.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OutcomesReply {
     /// The reply for one job.
@@ -96,7 +99,7 @@ fn ids<'a>(leases: impl Iterator<Item = &'a JobLease>) -> Vec<JobId> {
 }
 
 /// Completes jobs and, in the same transaction, optionally claims more.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Complete {
     /// Job id
@@ -106,7 +109,10 @@ pub struct Complete {
     #[arg(long, value_name = "T", required = true)]
     pub token: Option<String>,
     /// The result. A string is stored as its bytes, any other JSON as its exact text.
-    #[serde(deserialize_with = "content::present")]
+    #[serde(
+        deserialize_with = "content::present",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Option<serde_json::Value>")]
     #[arg(skip)]
     pub result: Option<Text>,
@@ -126,7 +132,7 @@ pub struct Complete {
 }
 
 /// A completed job.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CompletedJob {
     /// The job id.
@@ -134,7 +140,10 @@ pub struct CompletedJob {
     /// The token of the claim.
     pub token: String,
     /// The result.
-    #[serde(deserialize_with = "content::present")]
+    #[serde(
+        deserialize_with = "content::present",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Option<serde_json::Value>")]
     pub result: Option<Text>,
     /// The result as base64, for binary data.
@@ -142,6 +151,20 @@ pub struct CompletedJob {
     /// The result as bytes, set by interfaces that receive bytes.
     #[serde(skip)]
     pub result_bytes: Option<Bytes>,
+}
+
+impl From<Completion> for CompletedJob {
+    fn from(completion: Completion) -> Self {
+        let result = completion.result.as_deref().map(content::encode);
+        let (result, result_base64) = result.unwrap_or_default();
+        Self {
+            id: completion.lease.id.to_string(),
+            token: completion.lease.token.to_string(),
+            result,
+            result_base64,
+            result_bytes: None,
+        }
+    }
 }
 
 impl CompletedJob {
@@ -177,17 +200,19 @@ impl QueueRequest for Complete {
             .map(CompletedJob::completion)
             .collect::<Result<Vec<_>>>()?;
         let ids = ids(completions.iter().map(|completion| &completion.lease));
+        let is_full = self.claim.as_ref().and_then(|claim| claim.full) == Some(true);
         let next = self.claim.map(Claim::into_request).transpose()?;
         let next = next.map(|(request, _)| request);
-        let has_claim = next.is_some();
+        let claimer = next.as_ref().map(|request| request.claimer.clone());
         let completed = store.complete(queue, completions, next).await?;
-        let claimed = has_claim.then(|| ClaimReply::all(queue, completed.next.as_ref()));
+        let next = completed.next.as_ref();
+        let claimed = claimer.map(|claimer| ClaimReply::detailed(queue, next, &claimer, is_full));
         reply(queue, &ids, &completed.statuses, is_one, claimed)
     }
 }
 
 /// Fails attempts. Each job is retried later or becomes dead.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fail {
     /// Job id
@@ -216,7 +241,7 @@ pub struct Fail {
 }
 
 /// A failed job.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FailedJob {
     /// The job id.
@@ -229,19 +254,46 @@ pub struct FailedJob {
     pub permanent: Option<bool>,
     /// The delay before the next attempt (default: by the retry policy of the job).
     pub delay: Option<String>,
+    /// The time of the next attempt. Excludes `delay`.
+    pub at: Option<TimeValue>,
+    /// The random part of a delay by the retry policy, from 0 to 65535 (default: generated).
+    pub jitter: Option<u16>,
+}
+
+impl From<Failure> for FailedJob {
+    fn from(failure: Failure) -> Self {
+        let (mut permanent, mut jitter, mut due) = (None, None, (None, None));
+        match failure.retry {
+            Retry::ByPolicy(Jitter(random)) => jitter = Some(random),
+            Retry::Permanent => permanent = Some(true),
+            Retry::At(Due::Now) => due = due_fields(Due::After(Duration::ZERO)),
+            Retry::At(at) => due = due_fields(at),
+        }
+        Self {
+            id: failure.lease.id.to_string(),
+            token: failure.lease.token.to_string(),
+            error: truncate_message(&failure.error).to_owned(),
+            permanent,
+            delay: due.0,
+            at: due.1,
+            jitter,
+        }
+    }
 }
 
 impl FailedJob {
     fn failure(self) -> Result<Failure> {
         let failure = job_lease(&self.id, &self.token)?.failure(self.error);
-        match (self.permanent.unwrap_or(false), self.delay) {
-            (false, None) => Ok(failure),
-            (true, None) => Ok(failure.retry(Retry::Permanent)),
-            (false, Some(delay)) => {
-                let delay = duration::parse(&delay)?;
-                Ok(failure.retry(Retry::At(Due::After(delay))))
-            }
-            (true, Some(_)) => Err(CoreError::invalid(
+        let at = self.at.map(|at| at.text());
+        let due = due(self.delay.as_deref(), at.as_deref())?;
+        match (self.permanent.unwrap_or(false), due) {
+            (false, Due::Now) => Ok(match self.jitter {
+                Some(jitter) => failure.retry(Retry::ByPolicy(Jitter(jitter))),
+                None => failure,
+            }),
+            (true, Due::Now) => Ok(failure.retry(Retry::Permanent)),
+            (false, due) => Ok(failure.retry(Retry::At(due))),
+            (true, _) => Err(CoreError::invalid(
                 "failure",
                 "both permanent and delay are set",
                 "set one of the two",
@@ -263,6 +315,7 @@ impl QueueRequest for Fail {
             error: error.unwrap_or_default(),
             permanent,
             delay,
+            ..FailedJob::default()
         });
         let (jobs, is_one) = items(one, self.jobs, has_job_fields)?;
         let failures = jobs
@@ -276,7 +329,7 @@ impl QueueRequest for Fail {
 }
 
 /// Returns jobs to the queue without counting the attempt.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Release {
     /// Job id
@@ -291,13 +344,22 @@ pub struct Release {
 }
 
 /// A job and the token of its claim.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LeasedJob {
     /// The job id.
     pub id: String,
     /// The token of the claim.
     pub token: String,
+}
+
+impl From<JobLease> for LeasedJob {
+    fn from(lease: JobLease) -> Self {
+        Self {
+            id: lease.id.to_string(),
+            token: lease.token.to_string(),
+        }
+    }
 }
 
 impl QueueRequest for Release {
@@ -316,7 +378,7 @@ impl QueueRequest for Release {
 }
 
 /// Postpones a job without counting the attempt.
-#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 #[command(group(ArgGroup::new("when").required(true)))]
 pub struct Snooze {
@@ -341,6 +403,21 @@ pub struct Snooze {
         allow_hyphen_values = true
     )]
     pub at: Option<TimeValue>,
+}
+
+impl From<CoreSnooze> for Snooze {
+    fn from(snooze: CoreSnooze) -> Self {
+        let (delay, at) = match snooze.due {
+            Due::Now => due_fields(Due::After(Duration::ZERO)),
+            due => due_fields(due),
+        };
+        Self {
+            id: snooze.lease.id.to_string(),
+            token: snooze.lease.token.to_string(),
+            delay,
+            at,
+        }
+    }
 }
 
 impl QueueRequest for Snooze {

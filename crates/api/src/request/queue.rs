@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::queue::{QueueReply, SettingsReply};
 
 /// Returns the stats of all queues.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {}
 
@@ -34,16 +34,26 @@ impl StoreRequest for Queues {
 }
 
 /// Returns the stats of one queue.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
-#[serde(deny_unknown_fields)]
-pub struct Stats {}
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stats {
+    /// Whether to reply with `next_due_ms` (default: false).
+    #[arg(skip)]
+    pub full: Option<bool>,
+}
 
 impl QueueRequest for Stats {
     const OP: &'static str = "stats";
     type Reply = QueueReply;
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<QueueReply> {
-        queue_stats(store, queue).await
+        let is_full = self.full.unwrap_or(false);
+        let stats = store.stats(queue).await?;
+        let stats = stats.ok_or_else(|| Error::queue_not_found(queue))?;
+        Ok(QueueReply {
+            next_due_ms: stats.next_due_ms.filter(|_| is_full),
+            ..QueueReply::new(queue, &stats)
+        })
     }
 }
 
@@ -54,7 +64,7 @@ async fn queue_stats(store: &dyn Store, queue: &QueueName) -> ApiResult<QueueRep
 }
 
 /// Stops handing out jobs. Everything else continues.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {}
 
@@ -69,7 +79,7 @@ impl QueueRequest for Pause {
 }
 
 /// Hands out jobs again.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Resume {}
 
@@ -84,12 +94,12 @@ impl QueueRequest for Resume {
 }
 
 /// Removes a page of ready and scheduled jobs. Repeat it while `more` is true.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Purge {}
 
 /// The reply to purge.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PurgeReply {
     /// The queue.
     pub queue: String,
@@ -114,7 +124,7 @@ impl QueueRequest for Purge {
 }
 
 /// Returns the settings of a queue.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct ShowSettings {}
 
@@ -129,7 +139,7 @@ impl QueueRequest for ShowSettings {
 }
 
 /// Changes settings of a queue.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Set {
     /// Names and values of the settings to change.

@@ -6,22 +6,26 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::wait::{JobEnd, wait_for_end};
-use windlass_core::{Cursor, Error as CoreError, JobId, QueueName, Store, duration};
+use windlass_core::{Cursor, Error as CoreError, Job, JobId, QueueName, Store, duration};
 
 use super::change::filter;
 use super::{ApiResult, QueueRequest, WAIT_MAX};
 use crate::error::Error;
 use crate::job::JobReply;
+use crate::word::{self, Word};
 
 /// The maximum number of jobs per page.
 const PAGE_MAX: usize = 500;
 
 /// Returns a job with its payload and result.
-#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Get {
     /// Job id
     pub id: String,
+    /// Whether to reply with the field `full` (default: false).
+    #[arg(skip)]
+    pub full: Option<bool>,
 }
 
 impl QueueRequest for Get {
@@ -32,12 +36,12 @@ impl QueueRequest for Get {
         let id = JobId::new(&self.id)?;
         let job = store.get(queue, &id).await?;
         let job = job.ok_or_else(|| Error::job_not_found(queue, &id))?;
-        Ok(JobReply::from(&job))
+        Ok(JobReply::new(&job, self.full.unwrap_or(false)))
     }
 }
 
 /// Lists a page of jobs, without payloads and results.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct List {
     /// Only jobs in this state: ready, scheduled, running, succeeded, dead or cancelled
@@ -54,10 +58,12 @@ pub struct List {
     #[arg(long, value_name = "C", allow_hyphen_values = true)]
     #[arg(help = "Cursor printed after the previous page")]
     pub cursor: Option<String>,
+    /// Whether to reply with the field `full` of each job (default: false).
+    pub full: Option<bool>,
 }
 
 /// A page of jobs.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ListReply {
     /// The jobs.
     pub jobs: Vec<JobReply>,
@@ -85,15 +91,17 @@ impl QueueRequest for List {
         let page = store
             .list(queue, &filter, from, limit.min(PAGE_MAX))
             .await?;
+        let is_full = self.full.unwrap_or(false);
+        let reply = |job: &Job| JobReply::new(job, is_full);
         Ok(ListReply {
-            jobs: page.items.iter().map(JobReply::from).collect(),
+            jobs: page.items.iter().map(reply).collect(),
             next: page.next.map(|next| next.0),
         })
     }
 }
 
 /// Waits until a job has finished, at most one minute.
-#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
     /// Job id
@@ -105,7 +113,7 @@ pub struct Wait {
 }
 
 /// The finished job.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum WaitReply {
     /// The job is finished and kept.
@@ -117,7 +125,8 @@ pub enum WaitReply {
         /// The queue.
         queue: String,
         /// The final state.
-        state: &'static str,
+        #[serde(deserialize_with = "word::read")]
+        state: Word,
     },
 }
 

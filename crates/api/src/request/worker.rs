@@ -12,10 +12,11 @@ use windlass_core::{
 use super::claim::lease;
 use super::{ApiResult, StoreRequest};
 use crate::error::Error;
+use crate::word::{self, Word};
 use crate::worker::{RunningReply, WorkerReply};
 
 /// Registers a worker.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Register {
     /// The worker id, which must be new for every start (default: generated).
@@ -33,10 +34,23 @@ pub struct Register {
 }
 
 /// The reply to register.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RegisterReply {
     /// The worker id, required by heartbeat and leave.
     pub worker: String,
+}
+
+impl From<NewWorker> for Register {
+    fn from(new: NewWorker) -> Self {
+        Self {
+            worker: Some(new.boot.to_string()),
+            name: Some(new.name),
+            host: Some(new.host),
+            pid: Some(new.pid),
+            version: Some(new.version),
+            queues: new.queues.iter().map(ToString::to_string).collect(),
+        }
+    }
 }
 
 impl StoreRequest for Register {
@@ -68,7 +82,7 @@ impl StoreRequest for Register {
 }
 
 /// Reports that a worker is alive, and renews its leases in the same request.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Heartbeat {
     /// The worker id.
@@ -80,7 +94,7 @@ pub struct Heartbeat {
 }
 
 /// A job that a worker is running.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunningJob {
     /// The queue.
@@ -92,11 +106,12 @@ pub struct RunningJob {
 }
 
 /// The reply to heartbeat.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatReply {
     /// `continue`, `pause` (claim no more jobs), `stop` (finish the running jobs and exit) or `reregister` (the worker is
     /// unknown: register again with a new id).
-    pub command: &'static str,
+    #[serde(deserialize_with = "word::read")]
+    pub command: Word,
     /// Jobs to stop, because their cancellation was requested.
     pub cancel: Vec<RunningReply>,
     /// Jobs whose lease is lost. Stop them: their outcome will be rejected.
@@ -152,7 +167,7 @@ fn reply(queue: &QueueName, id: &str) -> RunningReply {
 }
 
 /// Removes a worker from one queue or entirely, and returns its jobs to the queue.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Leave {
     /// The worker id.
@@ -162,7 +177,7 @@ pub struct Leave {
 }
 
 /// The reply to leave.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LeaveReply {
     /// The number of jobs returned to the queue.
     pub released: u64,
@@ -181,7 +196,7 @@ impl StoreRequest for Leave {
 }
 
 /// Lists the workers seen in the last 24 hours.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Workers {}
 
@@ -200,7 +215,7 @@ impl StoreRequest for Workers {
 }
 
 /// Declares a worker dead and returns its jobs to the queue now.
-#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct FailWorker {
     /// Worker id, as printed by `windlass workers`
@@ -209,7 +224,7 @@ pub struct FailWorker {
 }
 
 /// The reply to `fail_worker`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FailWorkerReply {
     /// The worker id.
     pub id: String,
@@ -233,7 +248,7 @@ impl StoreRequest for FailWorker {
 }
 
 /// Queues a command for the worker's next heartbeat.
-#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct CommandWorker {
     /// Worker id, as printed by `windlass workers`
@@ -254,12 +269,13 @@ const COMMANDS: [(&str, &str); 3] = [
 ];
 
 /// The command that the next heartbeat will return.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CommandWorkerReply {
     /// The worker id.
     pub id: String,
     /// The command.
-    pub command: &'static str,
+    #[serde(deserialize_with = "word::read")]
+    pub command: Word,
 }
 
 impl StoreRequest for CommandWorker {

@@ -93,6 +93,7 @@ impl Export {
             kind: self.kind.clone(),
             limit: None,
             cursor,
+            full: None,
         }
     }
 

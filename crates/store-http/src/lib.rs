@@ -1,0 +1,20 @@
+//! A store on another machine: every call is a request to the HTTP API of `windlass serve`.
+//!
+//! The server decides, as with any other interface; this crate only translates. A call whose connection
+//! breaks after it was sent ends with an unknown outcome, unless it only reads, in which case it is
+//! repeated.
+//!
+//! # Map
+//!
+//! [`address`] parses the URL and finds the token. `connection` connects, with or without TLS, and keeps
+//! connections open. `call` sends an op by its route in the table of `windlass-api` and reads the reply.
+//! [`RemoteStore`] is the store; `watch` follows its events.
+
+pub mod address;
+mod call;
+mod connection;
+mod store;
+mod watch;
+
+pub use address::{HttpAddress, TOKEN_VARIABLE};
+pub use store::RemoteStore;

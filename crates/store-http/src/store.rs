@@ -1,0 +1,525 @@
+//! The store: each method is one op of the HTTP API.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use windlass_api::request::{
+    Accept, Audit, Cancel, ChangesReply, CommandWorker, Complete, Delete, EnqueueAll, Fail,
+    FailWorker, FailedJob, Get, Heartbeat as HeartbeatRequest, JobSelector, Leave, List, Maintain,
+    OutcomesReply, Pause, Progress, Promote, Purge, QueueRequest, Queues, Register, Release,
+    RenewLeases, Resume, Retry, RunningJob, Set, ShowSettings, Snooze as SnoozeRequest,
+    Stats as StatsRequest, Workers,
+};
+use windlass_api::{ClaimReply, Code, JobReply};
+use windlass_core::wait::Deadline;
+use windlass_core::{
+    Audited, BootId, Change, Changes, Claim, ClaimRequest, Claimer, Completed, Completion, Cursor,
+    Enqueued, Error, ErrorKind, Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease,
+    LeaseStatus, LeaseTime, Limits, Maintained, NewJob, NewWorker, OutcomeStatus, Page, QueueName,
+    Renewal, Renewed, Result, Setting, Settings, Snooze, Stats, Store, Target, Watch,
+    WorkerCommand, WorkerRecord, duration,
+};
+
+use crate::address::{BearerToken, HttpAddress};
+use crate::call::{Client, Failed};
+use crate::watch::EventWatch;
+
+/// The longest wait of one request, as in the server.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// The largest body of most requests, with room for its other fields. The server accepts 2 MiB.
+const BODY_BYTES_MAX: usize = 2_000_000;
+
+/// The largest body of a batch of jobs, with room for its other fields. The server accepts 16 MiB.
+const BATCH_BYTES_MAX: usize = 16_000_000;
+
+/// The most bytes of an item besides its payload, result or error.
+const ITEM_BYTES: usize = 1024;
+
+/// How far the numbers of a worker's claims jump after a claim that waited and got no reply: the server
+/// used some numbers, fewer than these.
+const SEQ_JUMP: u64 = 1_000_000;
+
+/// A store on another machine, through the HTTP API of `windlass serve`.
+pub struct RemoteStore(Arc<Client>);
+
+impl fmt::Debug for RemoteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RemoteStore").field(&self.0.address).finish()
+    }
+}
+
+impl RemoteStore {
+    /// Opens the store at `http://HOST:PORT` or `https://HOST:PORT`, with the token of the file that the
+    /// URL names, or of the environment. Connects with the first call.
+    pub fn open(url: &str) -> Result<Self> {
+        let address: HttpAddress = url.parse()?;
+        let token = address.token()?;
+        Ok(Self(Arc::new(Client::new(address, token)?)))
+    }
+
+    /// Opens the store with this token.
+    pub fn with_token(url: &str, token: &str) -> Result<Self> {
+        let client = Client::new(url.parse()?, Some(BearerToken::new(token)?))?;
+        Ok(Self(Arc::new(client)))
+    }
+
+    async fn call<R: QueueRequest>(
+        &self,
+        queue: &QueueName,
+        request: R,
+    ) -> Result<R::Reply, Failed> {
+        self.0.queue(queue, request, Duration::ZERO).await
+    }
+
+    async fn changes<R>(&self, queue: &QueueName, request: R) -> Result<Changes>
+    where
+        R: QueueRequest<Reply = ChangesReply>,
+    {
+        let ChangesReply::Each { jobs, next } = self.call(queue, request).await? else {
+            return Err(unsupported());
+        };
+        let items = jobs.into_iter().map(|job| job.into_changed());
+        Ok(Page {
+            items: items.collect::<Result<_>>()?,
+            next: next.map(Cursor),
+        })
+    }
+
+    async fn outcomes<R>(&self, queue: &QueueName, request: R) -> Result<Completed>
+    where
+        R: QueueRequest<Reply = OutcomesReply>,
+    {
+        let OutcomesReply::Many { jobs, claimed } = self.call(queue, request).await? else {
+            return Err(unsupported());
+        };
+        let claim = ClaimReply::into_claim(claimed.unwrap_or_default())?;
+        Ok(Completed {
+            statuses: jobs.iter().map(|job| job.status()).collect::<Result<_>>()?,
+            next: claim.map(|(claim, _)| claim),
+        })
+    }
+}
+
+/// The error for a server that replies in an older form.
+fn unsupported() -> Error {
+    let what = "the server replied in a form that this version does not know";
+    let help = "update the server to the version of this program";
+    Error::new(ErrorKind::StoreUnsupported, what, help)
+}
+
+/// Splits a list so that each part fits into one request. There is at least one part.
+fn parts<T>(items: Vec<T>, bytes_max: usize, bytes: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let (mut parts, mut size) = (vec![Vec::new()], 0);
+    for item in items {
+        let more = ITEM_BYTES + bytes(&item);
+        if size > 0 && size + more > bytes_max {
+            parts.push(Vec::new());
+            size = 0;
+        }
+        size += more;
+        if let Some(part) = parts.last_mut() {
+            part.push(item);
+        }
+    }
+    parts
+}
+
+/// The bytes of a payload or result in a request: at most its base64.
+const fn encoded(bytes: usize) -> usize {
+    bytes / 3 * 4 + 4
+}
+
+/// Makes the error of a later part of a call one with an unknown outcome: earlier parts were executed.
+fn after(done: usize, error: Error) -> Error {
+    if done == 0 || error.is_unknown() {
+        return error;
+    }
+    let what = format!("the first {done} items were executed, then: {error}");
+    let help = error.help().to_owned();
+    Error::new(ErrorKind::OutcomeUnknown, what, help)
+}
+
+/// Turns a refusal with a code that means "no such thing" into `None`.
+fn found<T>(reply: Result<T, Failed>) -> Result<Option<T>> {
+    match reply {
+        Ok(reply) => Ok(Some(reply)),
+        Err(Failed::Refused(error)) if error.code == Code::NotFound => Ok(None),
+        Err(failed) => Err(failed.into()),
+    }
+}
+
+fn lease_status<T>(reply: Result<T, Failed>) -> Result<LeaseStatus> {
+    match reply {
+        Ok(_) => Ok(LeaseStatus::Valid),
+        Err(Failed::Refused(error)) if error.code == Code::LeaseLost => Ok(LeaseStatus::Lost),
+        Err(failed) => Err(failed.into()),
+    }
+}
+
+#[async_trait]
+impl Store for RemoteStore {
+    async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+        self.limits().check_batch(&jobs)?;
+        let bytes = |job: &NewJob| encoded(job.payload.len()) + 6 * job.headers.bytes();
+        let mut replies = Vec::with_capacity(jobs.len());
+        for part in parts(jobs, BATCH_BYTES_MAX, bytes) {
+            let jobs = part.into_iter().map(Into::into).collect();
+            let reply = self.call(queue, EnqueueAll { jobs }).await;
+            let reply = reply.map_err(|failed| after(replies.len(), failed.into()))?;
+            for job in reply.jobs {
+                replies.push(job.into_enqueued()?);
+            }
+        }
+        Ok(replies)
+    }
+
+    async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
+        request.check()?;
+        let jobs = self
+            .call(queue, windlass_api::request::Claim::from(&request))
+            .await?;
+        Ok(ClaimReply::into_claim(jobs)?.map(|(claim, _)| claim))
+    }
+
+    async fn claim_waiting(
+        &self,
+        queue: &QueueName,
+        request: &mut ClaimRequest,
+        wait: Duration,
+    ) -> Result<Option<Claim>> {
+        request.check()?;
+        let deadline = Deadline::after(Some(wait));
+        loop {
+            let wait = deadline.clamp(WAIT_MAX);
+            let claim = windlass_api::request::Claim {
+                wait: Some(duration::format(wait)),
+                ..windlass_api::request::Claim::from(&*request)
+            };
+            let reply = self.0.queue(queue, claim, wait).await;
+            if let (Err(_), Claimer::Worker { seq, .. }) = (&reply, &mut request.claimer) {
+                *seq += SEQ_JUMP;
+            }
+            if let Some((claim, used)) = ClaimReply::into_claim(reply?)? {
+                if let (Claimer::Worker { seq, .. }, Some(used)) = (&mut request.claimer, used) {
+                    *seq = used;
+                }
+                return Ok(Some(claim));
+            }
+            if deadline.is_over() {
+                return Ok(None);
+            }
+            // Claims without jobs leave no trace, so their numbers can be used again.
+            request.claimer.advance();
+        }
+    }
+
+    async fn accept(
+        &self,
+        queue: &QueueName,
+        lease: JobLease,
+        time: LeaseTime,
+    ) -> Result<LeaseStatus> {
+        let request = Accept {
+            id: lease.id.to_string(),
+            token: lease.token.to_string(),
+            lease: Some(duration::format(time.get())),
+        };
+        lease_status(self.call(queue, request).await)
+    }
+
+    async fn renew(&self, queue: &QueueName, renewal: Renewal, time: LeaseTime) -> Result<Renewed> {
+        let request = RenewLeases::new(renewal, time);
+        self.call(queue, request).await?.into_renewed()
+    }
+
+    async fn progress(
+        &self,
+        queue: &QueueName,
+        lease: JobLease,
+        fraction: Fraction,
+        message: Option<String>,
+    ) -> Result<LeaseStatus> {
+        let truncated = windlass_core::limits::truncate_message;
+        let request = Progress {
+            id: lease.id.to_string(),
+            token: lease.token.to_string(),
+            fraction: fraction.get(),
+            message: message.map(|message| truncated(&message).to_owned()),
+        };
+        lease_status(self.call(queue, request).await)
+    }
+
+    async fn complete(
+        &self,
+        queue: &QueueName,
+        completions: Vec<Completion>,
+        next: Option<ClaimRequest>,
+    ) -> Result<Completed> {
+        self.limits()
+            .check_completions(&completions, next.as_ref())?;
+        let bytes = |item: &Completion| encoded(item.result.as_ref().map_or(0, |it| it.len()));
+        let parts = parts(completions, BODY_BYTES_MAX, bytes);
+        let last = parts.len() - 1;
+        let mut statuses = Vec::new();
+        let mut claimed = None;
+        for (at, part) in parts.into_iter().enumerate() {
+            let claim = next.as_ref().filter(|_| at == last);
+            let request = Complete {
+                jobs: Some(part.into_iter().map(Into::into).collect()),
+                claim: claim.map(windlass_api::request::Claim::from),
+                ..Complete::default()
+            };
+            let reply = self.outcomes(queue, request).await;
+            let reply = reply.map_err(|error| after(statuses.len(), error))?;
+            statuses.extend(reply.statuses);
+            claimed = reply.next;
+        }
+        Ok(Completed {
+            statuses,
+            next: claimed,
+        })
+    }
+
+    async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
+        failures.iter().try_for_each(Failure::check)?;
+        let failures: Vec<_> = failures.into_iter().map(FailedJob::from).collect();
+        // A character may need six bytes in JSON.
+        let bytes = |failure: &FailedJob| 6 * failure.error.len();
+        let mut statuses = Vec::new();
+        for jobs in parts(failures, BODY_BYTES_MAX, bytes) {
+            let request = Fail {
+                jobs: Some(jobs),
+                ..Fail::default()
+            };
+            let reply = self.outcomes(queue, request).await;
+            let reply = reply.map_err(|error| after(statuses.len(), error))?;
+            statuses.extend(reply.statuses);
+        }
+        Ok(statuses)
+    }
+
+    async fn release(
+        &self,
+        queue: &QueueName,
+        leases: Vec<JobLease>,
+    ) -> Result<Vec<OutcomeStatus>> {
+        let mut statuses = Vec::new();
+        for leases in parts(leases, BODY_BYTES_MAX, |_| 0) {
+            let request = Release {
+                jobs: Some(leases.into_iter().map(Into::into).collect()),
+                ..Release::default()
+            };
+            let reply = self.outcomes(queue, request).await;
+            let reply = reply.map_err(|error| after(statuses.len(), error))?;
+            statuses.extend(reply.statuses);
+        }
+        Ok(statuses)
+    }
+
+    async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
+        snoozes.iter().try_for_each(Snooze::check)?;
+        let mut statuses = Vec::with_capacity(snoozes.len());
+        for snooze in snoozes {
+            let status = match self.call(queue, SnoozeRequest::from(snooze)).await {
+                Ok(OutcomesReply::One(reply)) => reply.status(),
+                Ok(OutcomesReply::Many { .. }) => Err(unsupported()),
+                Err(Failed::Refused(error)) if error.code == Code::LeaseLost => {
+                    Ok(OutcomeStatus::LeaseLost)
+                }
+                Err(Failed::Refused(error)) if error.code == Code::Gone => Ok(OutcomeStatus::Gone),
+                Err(failed) => Err(failed.into()),
+            };
+            statuses.push(status.map_err(|error| after(statuses.len(), error))?);
+        }
+        Ok(statuses)
+    }
+
+    async fn change(
+        &self,
+        queue: &QueueName,
+        change: Change,
+        target: &Target,
+        from: Option<Cursor>,
+    ) -> Result<Changes> {
+        let selector = JobSelector::from((target, from));
+        match change {
+            Change::Cancel => self.changes(queue, Cancel(selector)).await,
+            Change::Retry => self.changes(queue, Retry(selector)).await,
+            Change::Delete => self.changes(queue, Delete(selector)).await,
+            Change::Promote => self.changes(queue, Promote(selector)).await,
+        }
+    }
+
+    async fn purge(&self, queue: &QueueName) -> Result<u64> {
+        Ok(self.call(queue, Purge::default()).await?.purged)
+    }
+
+    async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
+        let limit = Some(limit);
+        let reply = self.call(queue, Maintain { limit }).await?;
+        Ok(reply.into_maintained())
+    }
+
+    async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
+        let cursor = from.map(|from| from.0);
+        let reply = self.call(queue, Audit { cursor }).await?;
+        Ok(Audited {
+            next: reply.next.map(Cursor),
+            ..reply.maintenance.into_audited()
+        })
+    }
+
+    async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
+        if is_paused {
+            self.call(queue, Pause::default()).await?;
+        } else {
+            self.call(queue, Resume::default()).await?;
+        }
+        Ok(())
+    }
+
+    async fn settings(&self, queue: &QueueName) -> Result<Settings> {
+        let reply = self.call(queue, ShowSettings::default()).await?;
+        reply.into_settings()
+    }
+
+    async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
+        let pair = |setting: &Setting| (setting.name().to_owned(), setting.value().to_owned());
+        let settings = settings.iter().map(pair).collect();
+        let reply = self.call(queue, Set { settings }).await?;
+        reply.into_settings()
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueName>> {
+        let queues = self.0.store(Queues::default()).await?;
+        queues
+            .into_iter()
+            .map(|queue| QueueName::new(queue.queue))
+            .collect()
+    }
+
+    async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
+        let full = Some(true);
+        let reply = found(self.call(queue, StatsRequest { full }).await)?;
+        Ok(reply.map(|reply| reply.into_stats()))
+    }
+
+    async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
+        let request = Get {
+            id: id.to_string(),
+            full: Some(true),
+        };
+        let reply = found(self.call(queue, request).await)?;
+        reply.map(JobReply::into_job).transpose()
+    }
+
+    async fn list(
+        &self,
+        queue: &QueueName,
+        filter: &Filter,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<Job>> {
+        let request = List {
+            state: filter.state.map(|state| state.as_str().to_owned()),
+            kind: filter.kind.as_ref().map(ToString::to_string),
+            limit: Some(limit),
+            cursor: from.map(|from| from.0),
+            full: Some(true),
+        };
+        let reply = self.call(queue, request).await?;
+        let jobs = reply.jobs.into_iter().map(JobReply::into_job);
+        Ok(Page {
+            items: jobs.collect::<Result<_>>()?,
+            next: reply.next.map(Cursor),
+        })
+    }
+
+    async fn register(&self, worker: NewWorker) -> Result<()> {
+        worker.check()?;
+        self.0.store(Register::from(worker)).await?;
+        Ok(())
+    }
+
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<WorkerCommand> {
+        heartbeat.check()?;
+        let running = |(queue, id): &(QueueName, JobId)| RunningJob {
+            queue: queue.to_string(),
+            id: id.to_string(),
+            token: None,
+        };
+        let request = HeartbeatRequest {
+            worker: heartbeat.boot.to_string(),
+            running: heartbeat.running.iter().map(running).collect(),
+            lease: None,
+        };
+        let reply = self.0.store(request).await?;
+        WorkerCommand::from_text(reply.command).ok_or_else(unsupported)
+    }
+
+    async fn leave(&self, boot: &BootId, queue: Option<&QueueName>) -> Result<u64> {
+        let request = Leave {
+            worker: boot.to_string(),
+            queue_left: queue.map(ToString::to_string),
+        };
+        Ok(self.0.store(request).await?.released)
+    }
+
+    async fn fail_worker(&self, boot: &BootId) -> Result<Option<u64>> {
+        let worker = boot.to_string();
+        let reply = found(self.0.store(FailWorker { worker }).await)?;
+        Ok(reply.map(|reply| reply.rescued))
+    }
+
+    async fn command(&self, boot: &BootId, command: WorkerCommand) -> Result<bool> {
+        let request = CommandWorker {
+            worker: boot.to_string(),
+            command: command.as_str().to_owned(),
+        };
+        Ok(found(self.0.store(request).await)?.is_some())
+    }
+
+    async fn workers(&self) -> Result<Vec<WorkerRecord>> {
+        let workers = self.0.store(Workers::default()).await?;
+        workers
+            .into_iter()
+            .map(|worker| worker.into_record())
+            .collect()
+    }
+
+    async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
+        let watch = EventWatch::open(Arc::clone(&self.0), queues).await?;
+        Ok(Box::new(watch))
+    }
+
+    /// The limits of a store with default settings. The server checks its own.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_split_where_a_part_is_full() {
+        let sizes = |items: Vec<usize>| {
+            let parts = parts(items, 3 * ITEM_BYTES, |bytes| *bytes);
+            parts.iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(vec![]), [0]);
+        assert_eq!(sizes(vec![0; 7]), [3, 3, 1]);
+        assert_eq!(sizes(vec![0, 10 * ITEM_BYTES, 0]), [1, 1, 1]);
+    }
+
+    #[test]
+    fn an_error_after_a_part_was_executed_is_an_unknown_outcome() {
+        let busy = || Error::new(ErrorKind::StoreBusy, "busy", "wait");
+        assert_eq!(after(0, busy()).kind(), ErrorKind::StoreBusy);
+        assert!(after(3, busy()).is_unknown());
+    }
+}

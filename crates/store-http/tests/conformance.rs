@@ -1,0 +1,47 @@
+//! Runs the conformance suite on a memory store behind a server, with a token.
+
+use std::sync::Arc;
+
+use windlass_core::{ManualClock, Store};
+use windlass_server::{CancellationToken, HttpServer, Options, Tokens};
+use windlass_store_http::RemoteStore;
+use windlass_store_memory::MemoryStore;
+use windlass_testkit::StoreUnderTest;
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// What a remote store does not promise.
+const EXCEPT: &[&str] = &[
+    // The token of a running job is a secret of its lease holder: no read returns it over HTTP.
+    "a_claim_shows_the_job_running",
+    "a_dispatched_job_runs_and_is_not_accepted",
+    "reads_return_what_the_dump_shows",
+    // The first event of a new queue is `resync`. A known queue is in the other cases.
+    "a_notification_is_sent_for_new_work",
+];
+
+/// Stops the server with the test.
+struct Stop(CancellationToken);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+async fn open(clock: Arc<ManualClock>) -> StoreUnderTest {
+    let served = Arc::new(MemoryStore::new(clock));
+    let mut options = Options::new("127.0.0.1:0".parse().unwrap()).unwrap();
+    options.tokens = Tokens::single(TOKEN).unwrap();
+    let server = HttpServer::bind(Arc::clone(&served) as Arc<dyn Store>, options)
+        .await
+        .unwrap();
+    let remote = RemoteStore::with_token(&server.url(), TOKEN).unwrap();
+    let stop = CancellationToken::new();
+    tokio::spawn(server.run(stop.clone()));
+    let mut under_test = StoreUnderTest::dumped_by(remote, served, Stop(stop));
+    under_test.except = EXCEPT;
+    under_test
+}
+
+windlass_testkit::conformance!(open);
