@@ -1,6 +1,5 @@
 //! The handlers of a worker, by job kind.
 
-use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,10 +7,8 @@ use windlass_core::{Error, Kind, QueueName, Result};
 use windlass_worker::{AttemptFuture, Outcome};
 
 use crate::context::{Context, Shared};
-use crate::extract::{DataMap, Needs};
-use crate::handler::{
-    self, BoxedHandler, Function, IntoOutcome, IntoRawOutcome, RawArguments, TypedArguments,
-};
+use crate::extract::DataMap;
+use crate::handler::{BoxedHandler, Entry};
 use crate::middleware::{Middleware, Next};
 
 /// The handlers by kind, and the fallback.
@@ -19,51 +16,6 @@ use crate::middleware::{Middleware, Next};
 pub(crate) struct Registry {
     kinds: BTreeMap<Kind, Entry>,
     fallback: Option<Entry>,
-}
-
-#[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) run: BoxedHandler,
-    pub(crate) needs: Needs,
-    /// The name of the function.
-    pub(crate) name: &'static str,
-    /// The queue of a typed job.
-    pub(crate) queue: Option<QueueName>,
-}
-
-impl Entry {
-    /// The handler of a typed job.
-    pub(crate) fn typed<F, A, M>(function: F) -> Self
-    where
-        F: Function<A>,
-        F::Future: Send + 'static,
-        F::Output: IntoOutcome<A::Job, M>,
-        A: TypedArguments,
-    {
-        Self::new::<F>(handler::typed(function), A::needs)
-    }
-
-    /// A handler whose arguments are all extractors.
-    pub(crate) fn raw<F, A, M>(function: F) -> Self
-    where
-        F: Function<A>,
-        F::Future: Send + 'static,
-        F::Output: IntoRawOutcome<M>,
-        A: RawArguments,
-    {
-        Self::new::<F>(handler::raw(function), A::needs)
-    }
-
-    fn new<F>(run: BoxedHandler, declare_needs: fn(&mut Needs)) -> Self {
-        let mut needs = Needs::default();
-        declare_needs(&mut needs);
-        Self {
-            run,
-            needs,
-            name: type_name::<F>(),
-            queue: None,
-        }
-    }
 }
 
 impl Registry {

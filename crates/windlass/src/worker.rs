@@ -16,9 +16,9 @@ pub use running::RunningWorker;
 use crate::client::Client;
 use crate::context::Context;
 use crate::extract::DataMap;
-use crate::handler::{Function, IntoOutcome, IntoRawOutcome, RawArguments, TypedArguments};
+use crate::handler::{Entry, Function, IntoOutcome, IntoRawOutcome, RawArguments, TypedArguments};
 use crate::middleware::{Middleware, Next, middleware};
-use crate::registry::{Entry, Registry};
+use crate::registry::Registry;
 use crate::typed::TypedJob;
 
 /// A worker: claims jobs and runs each with its handler.

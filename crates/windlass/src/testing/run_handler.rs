@@ -12,8 +12,7 @@ use super::Testing;
 use crate::client::Client;
 use crate::context::{Context, Shared};
 use crate::extract::DataMap;
-use crate::handler::{Function, IntoOutcome, TypedArguments};
-use crate::registry::Entry;
+use crate::handler::{Entry, Function, IntoOutcome, TypedArguments};
 
 /// Runs a handler with a job as a worker would: through JSON, with a context. Await the returned value
 /// to get the outcome.
