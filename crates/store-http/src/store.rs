@@ -74,20 +74,6 @@ impl RemoteStore {
         self.0.queue(queue, request, Duration::ZERO).await
     }
 
-    async fn changes<R>(&self, queue: &QueueName, request: R) -> Result<Changes>
-    where
-        R: QueueRequest<Reply = ChangesReply>,
-    {
-        let ChangesReply::Each { jobs, next } = self.call(queue, request).await? else {
-            return Err(unsupported());
-        };
-        let items = jobs.into_iter().map(|job| job.into_changed());
-        Ok(Page {
-            items: items.collect::<Result<_>>()?,
-            next: next.map(Cursor),
-        })
-    }
-
     async fn outcomes<R>(&self, queue: &QueueName, request: R) -> Result<Completed>
     where
         R: QueueRequest<Reply = OutcomesReply>,
@@ -344,13 +330,21 @@ impl Store for RemoteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let selector = JobSelector::from((target, from));
-        match change {
-            Change::Cancel => self.changes(queue, Cancel(selector)).await,
-            Change::Retry => self.changes(queue, Retry(selector)).await,
-            Change::Delete => self.changes(queue, Delete(selector)).await,
-            Change::Promote => self.changes(queue, Promote(selector)).await,
-        }
+        let jobs = JobSelector::from((target, from));
+        let reply = match change {
+            Change::Cancel => self.call(queue, Cancel(jobs)).await?,
+            Change::Retry => self.call(queue, Retry(jobs)).await?,
+            Change::Delete => self.call(queue, Delete(jobs)).await?,
+            Change::Promote => self.call(queue, Promote(jobs)).await?,
+        };
+        let ChangesReply::Each { jobs, next } = reply else {
+            return Err(unsupported());
+        };
+        let items = jobs.into_iter().map(|job| job.into_changed());
+        Ok(Page {
+            items: items.collect::<Result<_>>()?,
+            next: next.map(Cursor),
+        })
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {

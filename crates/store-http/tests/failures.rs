@@ -57,7 +57,11 @@ async fn a_server_that_is_not_there_is_unreachable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let error = store(&url).await.pause(&mail()).await.unwrap_err();
+    let error = store(&url)
+        .await
+        .set_paused(&mail(), true)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
 }
 
@@ -147,7 +151,7 @@ async fn a_wrong_token_and_a_missing_scope_are_forbidden_and_no_token_is_shown()
     let (url, _stop) = serve(Tokens::parse(line).unwrap()).await;
     let remote = store(&url).await;
     assert!(remote.stats(&mail()).await.unwrap().is_none());
-    let error = remote.pause(&mail()).await.unwrap_err();
+    let error = remote.set_paused(&mail(), true).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Forbidden, "{error}");
     assert!(error.to_string().contains("scope operate"), "{error}");
 }

@@ -60,6 +60,7 @@ pub struct JobSelector {
     #[arg(skip)]
     pub cursor: Option<String>,
     /// Whether to reply for each job instead of with counts (default: false).
+    #[arg(skip)]
     pub each: Option<bool>,
 }
 
@@ -230,17 +231,18 @@ impl JobSelector {
     ) -> ApiResult<ChangesReply> {
         let target = self.target()?;
         let is_one = self.id.is_some() || self.unique_key.is_some();
-        let is_each = self.each.unwrap_or(false);
         let mut from = self.cursor.map(Cursor);
+        if self.each.unwrap_or(false) {
+            let Changes { items, next } = store.change(queue, change, &target, from).await?;
+            return Ok(ChangesReply::Each {
+                jobs: items.iter().map(ChangedJobReply::from).collect(),
+                next: next.map(|next| next.0),
+            });
+        }
         let mut counts = ChangeCounts::new(queue);
         let mut errors = Vec::new();
         loop {
             let Changes { items, next } = store.change(queue, change, &target, from).await?;
-            if is_each {
-                let jobs = items.iter().map(ChangedJobReply::from).collect();
-                let next = next.map(|next| next.0);
-                return Ok(ChangesReply::Each { jobs, next });
-            }
             if let (true, [job]) = (is_one, items.as_slice()) {
                 return ChangeReply::of(change, queue, job).map(ChangesReply::One);
             }

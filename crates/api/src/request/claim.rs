@@ -36,10 +36,13 @@ pub struct Claim {
     pub mode: Option<ClaimMode>,
     /// The number of this claim of `worker`, which increases with every claim. All claims of the worker on
     /// the queue then share one lease, and the same number repeats the same claim.
+    #[arg(skip)]
     pub seq: Option<u64>,
     /// The random part of the token (default: generated).
+    #[arg(skip)]
     pub nonce: Option<u32>,
     /// Whether to reply with the retry delays of the jobs (default: false).
+    #[arg(skip)]
     pub full: Option<bool>,
 }
 

@@ -59,6 +59,7 @@ pub struct List {
     #[arg(help = "Cursor printed after the previous page")]
     pub cursor: Option<String>,
     /// Whether to reply with the field `full` of each job (default: false).
+    #[arg(skip)]
     pub full: Option<bool>,
 }
 
