@@ -16,7 +16,7 @@ pub struct Undelivered {
 }
 
 impl Undelivered {
-    /// Returns the claimed jobs, or `None` if there are none.
+    /// Returns the claimed jobs, or `None` for an empty list.
     pub fn new(queue: &QueueName, leases: Vec<JobLease>) -> Option<Self> {
         let queue = queue.clone();
         (!leases.is_empty()).then_some(Self { queue, leases })

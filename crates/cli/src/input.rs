@@ -1,6 +1,5 @@
-//! Bounded reads of lines from files and stdin.
+//! Peeks at an input that a command will not read.
 
-use std::io::{self, BufRead};
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -8,9 +7,6 @@ use rustix::fs::{FileType, fstat, tell};
 use rustix::io::ioctl_fionread;
 
 pub(crate) use windlass_terminal::input::bytes_or_stdin;
-
-/// Longest NDJSON line: a payload of 1 MiB with every byte escaped, plus the other fields.
-pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// How long to wait for the first byte on a pipe: the program writing to it may still be starting.
 const PEEK_TIMEOUT: Timespec = Timespec {
@@ -57,52 +53,9 @@ fn try_peek(input: impl AsFd) -> rustix::io::Result<UnreadInput> {
     })
 }
 
-/// One line of input.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// Its bytes, without the line end.
-    Read(Vec<u8>),
-    /// Longer than the limit; skipped.
-    TooLong,
-}
-
-/// Reads the next line, buffering at most `bytes_max` bytes. Returns `None` at the end of the input.
-pub(crate) fn next_line(input: &mut dyn BufRead, bytes_max: usize) -> io::Result<Option<Line>> {
-    let mut line = Vec::new();
-    let mut is_too_long = false;
-    let mut has_begun = false;
-    loop {
-        let chunk = match input.fill_buf() {
-            Ok(chunk) => chunk,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if chunk.is_empty() {
-            break;
-        }
-        has_begun = true;
-        let end = chunk.iter().position(|byte| *byte == b'\n');
-        let piece = &chunk[..end.unwrap_or(chunk.len())];
-        is_too_long = is_too_long || line.len() + piece.len() > bytes_max;
-        if !is_too_long {
-            line.extend_from_slice(piece);
-        }
-        let used = piece.len() + usize::from(end.is_some());
-        input.consume(used);
-        if end.is_some() {
-            break;
-        }
-    }
-    Ok(match (has_begun, is_too_long) {
-        (false, _) => None,
-        (true, true) => Some(Line::TooLong),
-        (true, false) => Some(Line::Read(line)),
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::{BufReader, Read, Seek, Write};
+    use std::io::{self, Read, Seek, Write};
 
     use super::*;
 
@@ -126,19 +79,5 @@ mod tests {
 
         let null = std::fs::File::open("/dev/null").unwrap();
         assert_eq!(peek(&null), UnreadInput::Empty);
-    }
-
-    #[test]
-    fn lines_are_read_to_the_last_one_and_long_ones_are_skipped() {
-        let text = b"one\n\nfar too long\nlast";
-        let mut input = BufReader::with_capacity(4, &text[..]);
-
-        let mut lines = Vec::new();
-        while let Some(line) = next_line(&mut input, 5).unwrap() {
-            lines.push(line);
-        }
-
-        let read = |text: &str| Line::Read(text.as_bytes().to_vec());
-        assert_eq!(lines, [read("one"), read(""), Line::TooLong, read("last")]);
     }
 }

@@ -9,14 +9,13 @@
 //! [`exits`] maps exit statuses to outcomes. [`resident`] keeps processes that run job after job; its
 //! messages are in `resident/protocol.rs`. [`run`] runs a program outside of a job. All processes are
 //! started by a [`Starter`], through [`parent_death`], with the variables of [`environment`]; `process.rs`
-//! ends them together with their children. `pipes.rs`, `output.rs`, `lines.rs`, `log.rs` and `progress.rs`
+//! ends them together with their children. `pipes.rs`, `output.rs`, `log.rs` and `progress.rs`
 //! read their output with bounded memory; log lines go to a [`LogSink`].
 
 pub mod environment;
 pub mod exec;
 pub mod exits;
 mod job;
-mod lines;
 mod log;
 mod output;
 pub mod parent_death;

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
+use windlass_api::lines::{InputLine, LineReader};
 use windlass_worker::lock;
 
 use crate::exec::KeepOutput;
-use crate::lines::{Line, LineReader};
 use crate::log::LogSink;
 
 /// Captures the result of one process.
@@ -61,8 +61,10 @@ impl OutputCapture {
         let mut lines = LineReader::new(pipe, self.bytes_max);
         while let Ok(Some(line)) = lines.next().await {
             log(&line.text());
-            let is_truncated = matches!(line, Line::Truncated(_));
-            let (Line::Complete(bytes) | Line::Truncated(bytes) | Line::Partial(bytes)) = line;
+            let is_truncated = matches!(line, InputLine::Truncated(_));
+            let (InputLine::Complete(bytes)
+            | InputLine::Truncated(bytes)
+            | InputLine::Partial(bytes)) = line;
             if !bytes.is_empty() {
                 let mut state = lock(&self.state);
                 state.total = bytes.len() as u64 + u64::from(is_truncated);

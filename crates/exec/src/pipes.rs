@@ -9,10 +9,10 @@ use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
 use tokio::task::JoinSet;
+use windlass_api::lines::LineReader;
 use windlass_core::Limits;
 
 use crate::exec::KeepOutput;
-use crate::lines::LineReader;
 use crate::log::{LINE_BYTES_MAX, LogSink};
 use crate::output::OutputCapture;
 use crate::process::Process;

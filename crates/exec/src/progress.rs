@@ -3,10 +3,9 @@
 use serde::Deserialize;
 use tokio::io::AsyncRead;
 use tokio::sync::watch;
+use windlass_api::lines::{InputLine, LineReader};
 use windlass_core::Fraction;
 use windlass_worker::AttemptContext;
-
-use crate::lines::{Line, LineReader};
 
 /// The longest progress line.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -20,8 +19,8 @@ pub(crate) struct ProgressReport {
 }
 
 impl ProgressReport {
-    fn read(line: &Line) -> Option<Self> {
-        let Line::Complete(bytes) = line else {
+    fn read(line: &InputLine) -> Option<Self> {
+        let InputLine::Complete(bytes) = line else {
             return None;
         };
         let report: Self = serde_json::from_slice(bytes).ok()?;

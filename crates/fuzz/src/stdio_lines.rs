@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_stdio::{CancellationToken, Options, serve};
+use windlass_cli::{CancellationToken, Options, serve};
 
 use crate::fixture::{Fixture, block_on};
 

@@ -1,6 +1,7 @@
 //! Shared by `stdio` and `processor`: signals, limits and the exit code.
 
-use windlass_stdio::{CancellationToken, Cause, SessionEnd, UndeliveredJob};
+use tokio_util::sync::CancellationToken;
+use windlass_api::lines::{Cause, SessionEnd, UndeliveredJob};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;

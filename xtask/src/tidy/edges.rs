@@ -40,7 +40,6 @@ const EDGES: &[(&str, &[&str])] = &[
         &["windlass-api", "windlass-core", "windlass-worker"],
     ),
     ("windlass-server", &["windlass-api", "windlass-core"]),
-    ("windlass-stdio", &["windlass-api", "windlass-core"]),
     (
         "windlass-interop",
         &[
@@ -50,7 +49,6 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass-exec",
             "windlass-redis-link",
             "windlass-server",
-            "windlass-stdio",
             "windlass-terminal",
         ],
     ),
@@ -77,19 +75,13 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass-interop",
             "windlass-exec",
             "windlass-server",
-            "windlass-stdio",
             "windlass-terminal",
             "windlass-worker",
         ],
     ),
     (
         "windlass-terminal",
-        &[
-            "windlass",
-            "windlass-api",
-            "windlass-server",
-            "windlass-stdio",
-        ],
+        &["windlass", "windlass-api", "windlass-server"],
     ),
     (
         "windlass-testkit",
@@ -112,10 +104,10 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "windlass",
             "windlass-api",
+            "windlass-cli",
             "windlass-core",
             "windlass-interop",
             "windlass-server",
-            "windlass-stdio",
             "windlass-store-memory",
             "windlass-store-redis",
             "windlass-store-sqlite",

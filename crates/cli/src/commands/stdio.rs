@@ -1,7 +1,8 @@
 //! `windlass stdio`: one JSON request per line in, one reply per line out.
 
 use clap::Args;
-use windlass_stdio::{LINE_BYTES_MAX_DEFAULT, Options, serve};
+use windlass_api::lines::LINE_BYTES_MAX_DEFAULT;
+use windlass_cli::{Options, serve};
 use windlass_terminal::pipes::{check_line_max, outcome, stop};
 
 use crate::exit::{Exit, Result};

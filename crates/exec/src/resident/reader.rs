@@ -8,6 +8,7 @@ use tokio::io::AsyncRead;
 use tokio::sync::Semaphore;
 use windlass_api::EnqueueRequest;
 use windlass_api::error::Error;
+use windlass_api::lines::{InputLine, LineReader};
 use windlass_core::{Error as CoreError, QueueName, Result};
 use windlass_worker::{AttemptContext, lock};
 
@@ -15,7 +16,6 @@ use super::Shared;
 use super::pool::{InstanceId, Outgoing, Sender};
 use super::protocol::{EnqueueLine, Enqueued, LINE_BYTES_MAX, Message};
 use crate::job::line;
-use crate::lines::{Line, LineReader};
 use crate::log::{LINE_BYTES_MAX as LOG_BYTES_MAX, LastLines, LineLimit};
 
 /// How many store calls a process may have in flight.
@@ -69,12 +69,12 @@ impl OutputReader {
         let mut lines = LineReader::new(stdout, LINE_BYTES_MAX);
         while let Ok(Some(line)) = lines.next().await {
             let handled = match &line {
-                Line::Complete(bytes) => self.handle(bytes).await,
-                Line::Truncated(_) => Err(format!(
+                InputLine::Complete(bytes) => self.handle(bytes).await,
+                InputLine::Truncated(_) => Err(format!(
                     "it wrote a line of more than {LINE_BYTES_MAX} bytes"
                 )),
                 // Incomplete, so not a message.
-                Line::Partial(_) => {
+                InputLine::Partial(_) => {
                     self.log(&format!("(incomplete line) {}", line.text()));
                     Ok(())
                 }
@@ -162,7 +162,7 @@ impl OutputReader {
     }
 
     fn handle_other_line(&self, bytes: &[u8]) -> Result<(), String> {
-        let text = Line::Complete(bytes.to_vec()).text();
+        let text = InputLine::Complete(bytes.to_vec()).text();
         if self.shared.options.is_strict {
             let short: String = text.chars().take(200).collect();
             return Err(format!(

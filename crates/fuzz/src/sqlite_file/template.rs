@@ -77,7 +77,7 @@ async fn create(path: &Path) -> Result<()> {
             ..request
         };
         let claim = store.claim(&queue, request).await?;
-        Result::Ok(claim.expect("jobs are ready").token)
+        Ok::<_, windlass_core::Error>(claim.expect("jobs are ready").token)
     };
     claim(ClaimRequest::single(1)).await?;
     let token = claim(ClaimRequest::worker(BootId::new("boot")?, 1, 3)).await?;

@@ -5,7 +5,7 @@ mod logging;
 use clap::Args;
 use windlass::store::LeaseTime;
 use windlass::{BootId, duration};
-use windlass_stdio::LINE_BYTES_MAX_DEFAULT;
+use windlass_api::lines::LINE_BYTES_MAX_DEFAULT;
 use windlass_terminal::pipes::{check_line_max, outcome, stop};
 
 use windlass_terminal::env::flag_or;

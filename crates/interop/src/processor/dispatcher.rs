@@ -24,15 +24,15 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
+use windlass_api::lines::{
+    Cause, LINE_BYTES_MAX_DEFAULT, LineWriter, SessionEnd, TextLine, TextLines, release_all,
+};
 use windlass_api::{Error, Undelivered};
 use windlass_core::{BootId, Clock, LeaseTime, QueueName, Result, Store, SystemClock};
 
 use envelope::{Message, Origin, Payload};
 use reply::{ReplyResult, fields};
 use topic::{Op, Topic};
-use windlass_stdio::{
-    Cause, InputLine, LINE_BYTES_MAX_DEFAULT, LineReader, LineWriter, SessionEnd, release_all,
-};
 
 pub use envelope::{Identity, check_namespace};
 pub use log::Log;
@@ -146,7 +146,7 @@ impl Processor {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let mut lines = LineReader::new(reader, self.options.line_bytes_max);
+        let mut lines = TextLines::new(reader, self.options.line_bytes_max);
         let mut writer = LineWriter::new(writer);
         let mut ticks = interval_at(Instant::now() + self.options.tick, self.options.tick);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -194,11 +194,11 @@ impl Processor {
 
     /// Handles one message and returns the outgoing lines. `number` is the line number in errors.
     pub async fn handle(&self, number: u64, text: &str) -> Vec<String> {
-        let (outgoing, _) = self.handle_line(InputLine::new(number, text)).await;
+        let (outgoing, _) = self.handle_line(TextLine::new(number, text)).await;
         outgoing.0.into_iter().map(|(line, _)| line).collect()
     }
 
-    async fn handle_line(&self, line: InputLine) -> (Outgoing, bool) {
+    async fn handle_line(&self, line: TextLine) -> (Outgoing, bool) {
         let number = line.number;
         let text = match line.text {
             Ok(text) => text,

@@ -1,8 +1,9 @@
 //! How a dispatcher runs and ends, and the sessions that docs/processor.md shows.
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio_util::sync::CancellationToken;
+use windlass_api::lines::Cause;
 use windlass_core::{NewJob, QueueName};
-use windlass_stdio::{CancellationToken, Cause};
 use windlass_testkit::transcript::of_document;
 
 use super::script::{self, Fixture};

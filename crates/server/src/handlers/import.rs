@@ -1,7 +1,5 @@
 //! Import: one job per line of NDJSON, with one reply line for each.
 
-mod line_splitter;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +7,7 @@ use axum::body::BodyDataStream;
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use serde::Serialize;
+use windlass_api::lines::{InputLine, LineSplitter};
 use windlass_api::{Code, EnqueueReply, EnqueueRequest, Error, depth};
 use windlass_core::{JobId, NewJob, QueueName, Store};
 
@@ -18,7 +17,6 @@ use crate::error::HttpError;
 use crate::idempotency::IdempotencyKey;
 use crate::request::{ApiRequest, incomplete, too_slow};
 use crate::state::AppState;
-use line_splitter::{Line, LineSplitter};
 
 /// The most jobs sent to the store in one call.
 const BATCH_JOBS: usize = 500;
@@ -116,13 +114,14 @@ impl Import {
                 self.flush(chunks).await?;
                 continue;
             };
-            match next {
-                Ok(Some(Ok(chunk))) => lines.push(&chunk),
+            let chunk = match next {
+                Ok(Some(Ok(chunk))) => chunk,
                 Ok(Some(Err(_))) => return self.stop(incomplete(), chunks).await,
                 Err(_) => return self.stop(too_slow(self.chunk_timeout), chunks).await,
                 Ok(None) => break,
-            }
-            while let Some(line) = lines.next() {
+            };
+            let mut rest = chunk.as_ref();
+            while let Some(line) = lines.next(&mut rest) {
                 self.add(&line);
                 if self.pending.len() >= BATCH_JOBS || self.pending_bytes >= BATCH_BYTES {
                     self.flush(chunks).await?;
@@ -136,15 +135,19 @@ impl Import {
     }
 
     /// Adds a line to the batch. Empty lines are ignored.
-    fn add(&mut self, line: &Line) {
+    fn add(&mut self, line: &InputLine) {
         self.line += 1;
         let job = match line {
-            Line::Complete(line) if line.trim_ascii().is_empty() => return,
-            Line::Complete(line) => self.job(line),
-            Line::TooLong => {
+            InputLine::Truncated(_) => {
                 let why = format!("line too long; maximum {LINE_BYTES_MAX} bytes");
                 let help = "store large data elsewhere and put a reference to it into the job";
                 Err(Error::new(Code::TooLarge, why, help))
+            }
+            InputLine::Complete(line) | InputLine::Partial(line) => {
+                if line.trim_ascii().is_empty() {
+                    return;
+                }
+                self.job(line)
             }
         };
         self.pending_bytes += job.as_ref().map_or(0, |job| job.payload.len());

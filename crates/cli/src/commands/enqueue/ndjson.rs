@@ -1,18 +1,18 @@
 //! Enqueues jobs from NDJSON in batches. Invalid lines are reported with their number and skipped.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use indicatif::ProgressBar;
+use tokio::fs::File;
+use tokio::io::AsyncRead;
 use windlass::store::{Enqueued, Limits};
 use windlass::{DurabilityLevel, Error as CoreError, ErrorKind, NewJob, QueueName, Store};
+use windlass_api::lines::{InputLine, LineReader};
 use windlass_api::{EnqueueReply, EnqueueRequest, Error};
 
 use super::{enqueue, note_durability};
 use crate::exit::{CliError, Exit, Result};
-use crate::input::{LINE_BYTES_MAX, Line, next_line};
 use crate::output::Output;
 use crate::session::Session;
 
@@ -20,12 +20,14 @@ use crate::session::Session;
 const BATCH_JOBS_MAX: usize = 1000;
 /// Maximum payload bytes per batch, well below the limit of a store.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest line: a payload of 1 MiB with every byte escaped, plus the other fields.
+const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Size of the read buffer.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Enqueues every line of a file, or of stdin if it is `-`.
 pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) -> Result<Exit> {
-    let (input, bytes) = open(file)?;
+    let (input, bytes) = open(file).await?;
     let store = session.store_or_create().await?;
     let mut importer = Importer {
         store,
@@ -38,9 +40,8 @@ pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) 
         counts: Counts::default(),
     };
 
-    let result = importer
-        .run(BufReader::with_capacity(BUFFER_BYTES, input))
-        .await;
+    let lines = LineReader::with_buffer(BUFFER_BYTES, input, LINE_BYTES_MAX);
+    let result = importer.run(lines).await;
 
     importer.bar.finish_and_clear();
     let Counts {
@@ -56,15 +57,20 @@ pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) 
     Ok(if bad > 0 { Exit::Failed } else { Exit::Ok })
 }
 
-fn open(file: &OsStr) -> Result<(Box<dyn Read + Send>, Option<u64>)> {
+/// Any input.
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+
+async fn open(file: &OsStr) -> Result<(Input, Option<u64>)> {
     if file == "-" {
-        return Ok((Box::new(std::io::stdin()), None));
+        return Ok((Box::new(tokio::io::stdin()), None));
     }
+    let opened = async {
+        let file = File::open(file).await?;
+        let data = file.metadata().await?;
+        std::io::Result::Ok((file, data.is_file().then_some(data.len())))
+    };
     let name = file.to_string_lossy();
-    let opened = File::open(file).and_then(|file| {
-        let data = file.metadata()?;
-        Ok((file, data.is_file().then_some(data.len())))
-    });
+    let opened = opened.await;
     let (file, bytes) = opened.map_err(|error| CliError::unreadable(&name, &error))?;
     Ok((Box::new(file), bytes))
 }
@@ -91,23 +97,24 @@ struct Importer {
 }
 
 impl Importer {
-    async fn run(&mut self, mut input: BufReader<Box<dyn Read + Send>>) -> Result<()> {
+    async fn run(&mut self, mut lines: LineReader<Input>) -> Result<()> {
         let mut number = 0;
         loop {
-            // Before blocking on input, send what there is: a slow writer is served line by line, a
+            // Before waiting for input, send what there is: a slow writer is served line by line, a
             // fast one in batches.
-            let must_wait = !input.buffer().contains(&b'\n');
             let is_full = self.batch.len() >= BATCH_JOBS_MAX || self.batch_bytes >= BATCH_BYTES_MAX;
-            if must_wait || is_full {
+            if is_full || !lines.has_line() {
                 self.send().await?;
             }
-            let line = tokio::task::block_in_place(|| next_line(&mut input, LINE_BYTES_MAX));
+            let line = lines.next().await;
             let line = line.map_err(|error| CliError::unreadable("the input", &error))?;
             number += 1;
             match line {
                 None => return self.send().await,
-                Some(Line::TooLong) => self.reject(number, &too_long()),
-                Some(Line::Read(line)) => self.add_line(number, &line),
+                Some(InputLine::Truncated(_)) => self.reject(number, &too_long()),
+                Some(InputLine::Complete(line) | InputLine::Partial(line)) => {
+                    self.add_line(number, &line)
+                }
             }
         }
     }

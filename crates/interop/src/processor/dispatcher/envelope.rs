@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use windlass_api::lines::format_reply;
 use windlass_core::{Error, Result};
 
 use super::Processor;
 use super::object::Object;
 use super::reply::{ReplyResult, json};
-use windlass_stdio::format_reply;
 
 /// The identity of a processor in its envelopes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::task::JoinHandle;
-use windlass_core::{NewJob, QueueName, Stats, Store};
-use windlass_stdio::{CancellationToken, Cause, Options, SessionEnd, UndeliveredJob, serve};
+use windlass::store::Stats;
+use windlass::{NewJob, QueueName, Store};
+use windlass_api::lines::{Cause, SessionEnd, UndeliveredJob};
+use windlass_cli::{CancellationToken, Options, serve};
 
 use super::script::Fixture;
 
@@ -139,7 +141,7 @@ async fn a_stop_cuts_waits_short_and_answers_them() {
             &queue(),
             vec![
                 NewJob::new("x")
-                    .id(windlass_core::JobId::new("a").unwrap())
+                    .id(windlass::JobId::new("a").unwrap())
                     .delay(Duration::from_secs(3600)),
             ],
         )
@@ -171,8 +173,7 @@ async fn a_stop_cuts_waits_short_and_answers_them() {
 #[tokio::test]
 async fn a_claim_that_nobody_reads_gives_its_jobs_back_in_their_order() {
     let fixture = Fixture::new();
-    let jobs =
-        ["1", "2", "3"].map(|id| NewJob::new("x").id(windlass_core::JobId::new(id).unwrap()));
+    let jobs = ["1", "2", "3"].map(|id| NewJob::new("x").id(windlass::JobId::new(id).unwrap()));
     fixture
         .store
         .enqueue(&queue(), jobs.to_vec())
@@ -190,7 +191,7 @@ async fn a_claim_that_nobody_reads_gives_its_jobs_back_in_their_order() {
             .iter()
             .all(|job| matches!(job, UndeliveredJob::Released(_)))
     );
-    let claim = windlass_core::ClaimRequest::single(3);
+    let claim = windlass::store::ClaimRequest::single(3);
     let claim = fixture.store.claim(&queue(), claim).await.unwrap().unwrap();
     let ids: Vec<_> = claim.jobs.iter().map(|job| job.id.as_str()).collect();
     assert_eq!(ids, ["1", "2", "3"]);

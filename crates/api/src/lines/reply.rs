@@ -1,13 +1,8 @@
 //! The format of replies: the reference of the request, `ok`, and the fields of the reply or the error.
 
-use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_api::Error;
 
-#[derive(Serialize)]
-struct ErrorBody<'a> {
-    error: &'a Error,
-}
+use crate::error::{Error, ErrorReply};
 
 /// Formats a reply as an object: the reference of the request as `name`, `ok`, and the fields of the
 /// reply. A reply that is a list is put into the field `list`.
@@ -20,7 +15,9 @@ pub fn format_reply(
     let (is_ok, body) = match reply {
         Ok(body) => (true, body),
         Err(error) => {
-            error_body = json(&ErrorBody { error });
+            let error = error.clone();
+            error_body = serde_json::to_string(&ErrorReply { error })
+                .expect("replies are structs of plain values");
             (false, error_body.as_str())
         }
     };
@@ -33,15 +30,10 @@ pub fn format_reply(
     }
 }
 
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("replies are structs of plain values")
-}
-
 #[cfg(test)]
 mod tests {
-    use windlass_api::Code;
-
     use super::*;
+    use crate::code::Code;
 
     fn raw(text: &str) -> Box<RawValue> {
         serde_json::from_str(text).unwrap()

@@ -1,11 +1,9 @@
 //! Parses a line as a request, and formats its reply as a line.
 
 use serde_json::value::RawValue;
+use windlass::{Error as CoreError, NewJob, QueueName};
+use windlass_api::lines::{TextLine, format_reply};
 use windlass_api::{Error, Fields, Reply, Request, Undelivered};
-use windlass_core::{Error as CoreError, NewJob, QueueName};
-
-use crate::line_reader::InputLine;
-use crate::reply::format_reply;
 
 /// A parsed line.
 #[derive(Debug)]
@@ -42,7 +40,7 @@ pub(super) struct Response {
 }
 
 impl LineRequest {
-    pub(super) fn parse(line: InputLine) -> Self {
+    pub(super) fn parse(line: TextLine) -> Self {
         let bytes = line.text.as_ref().map_or(0, String::len);
         let mut reference = None;
         let kind = line.text.and_then(|text| parse(&text, &mut reference));

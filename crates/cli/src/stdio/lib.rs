@@ -1,25 +1,46 @@
-//! Serves all operations: one JSON request per line in, one reply per line out.
+//! JSON lines over a pair of pipes: one request per line in, one reply per line out.
 //!
 //! Requests run one after the other, so that each sees the effects of the previous one. Consecutive
 //! enqueues of one queue go to the store in one call. In unordered mode many requests run at once, and
 //! replies are written as they complete.
+//!
+//! This is the library of the package, so that tests and fuzz targets can serve any reader and writer.
+//!
+//! ```
+//! use windlass::{OpenMode, StoreUrl};
+//! use windlass_cli::{CancellationToken, Options, serve};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> windlass::Result<()> {
+//! let store = windlass::open(&StoreUrl::Memory, OpenMode::CreateIfMissing).await?;
+//! let input = &br#"{"op":"enqueue","ref":1,"queue":"mail","id":"a","payload":"hello"}"#[..];
+//! let mut output = Vec::new();
+//! let options = Options::default();
+//! serve(store.as_ref(), input, &mut output, options, CancellationToken::new()).await;
+//! let reply = String::from_utf8(output).unwrap();
+//! assert!(reply.starts_with(r#"{"ref":1,"ok":true,"id":"a","queue":"mail""#), "{reply}");
+//! # Ok(())
+//! # }
+//! ```
 
 mod batch;
-mod in_flight;
 mod request;
 
-use std::io;
-
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::sync::CancellationToken;
-use windlass_core::Store;
+use windlass::Store;
+use windlass_api::lines::{
+    Cause, LINE_BYTES_MAX_DEFAULT, LineWriter, SessionEnd, TextLines, release_all,
+};
 
-use crate::line_reader::{LINE_BYTES_MAX_DEFAULT, LineReader};
-use crate::undelivered::{UndeliveredJob, release_all};
-use crate::writer::LineWriter;
-use batch::Batcher;
-use in_flight::InFlight;
-use request::LineRequest;
+use batch::{BYTES_MAX, Batcher};
+use request::{LineRequest, Response};
+
+pub use tokio_util::sync::CancellationToken;
+
+/// The most batches in flight in unordered mode.
+const BATCHES_MAX: usize = 64;
 
 /// Options of a session.
 #[derive(Debug, Clone, Copy)]
@@ -39,44 +60,6 @@ impl Default for Options {
     }
 }
 
-/// Why a session ended.
-#[derive(Debug)]
-pub enum Cause {
-    /// End of input.
-    InputEnded,
-    /// The stop token was cancelled.
-    Stopped,
-    /// The reader closed the output.
-    OutputClosed,
-    /// Writing the output failed.
-    OutputFailed(io::Error),
-    /// Reading the input failed.
-    InputFailed(io::Error),
-}
-
-impl Cause {
-    /// Returns the cause for a failed write.
-    pub fn output(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::OutputClosed,
-            _ => Self::OutputFailed(error),
-        }
-    }
-}
-
-/// How a session ended.
-#[derive(Debug)]
-pub struct SessionEnd {
-    /// Why the session ended.
-    pub cause: Cause,
-    /// How many requests got a reply.
-    pub replies: u64,
-    /// How many of the replies were errors.
-    pub errors: u64,
-    /// Jobs that were claimed but whose reply could not be written.
-    pub undelivered: Vec<UndeliveredJob>,
-}
-
 /// Serves requests until the input ends, `stop` is cancelled or the output is closed. Requests in
 /// flight are finished.
 pub async fn serve<R, W>(
@@ -93,9 +76,11 @@ where
     let cancel_waits = stop.child_token();
     let mut session = Session {
         store,
-        lines: LineReader::new(reader, options.line_bytes_max),
+        lines: TextLines::new(reader, options.line_bytes_max),
         writer: LineWriter::new(writer),
-        in_flight: InFlight::new(options.is_ordered),
+        in_flight: FuturesUnordered::new(),
+        in_flight_max: if options.is_ordered { 1 } else { BATCHES_MAX },
+        in_flight_bytes: 0,
         batcher: Batcher::default(),
         end: None,
         cancel_waits,
@@ -108,9 +93,12 @@ where
 
 struct Session<'a, R, W> {
     store: &'a dyn Store,
-    lines: LineReader<R>,
+    lines: TextLines<R>,
     writer: LineWriter<W>,
-    in_flight: InFlight<'a>,
+    /// The batches that are executed, with their sizes.
+    in_flight: FuturesUnordered<BoxFuture<'a, (Vec<Response>, usize)>>,
+    in_flight_max: usize,
+    in_flight_bytes: usize,
     batcher: Batcher,
     /// Set when no more lines are read.
     end: Option<Cause>,
@@ -123,9 +111,8 @@ struct Session<'a, R, W> {
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Session<'_, R, W> {
     async fn run(&mut self, stop: &CancellationToken) -> Cause {
         loop {
-            if !self.batcher.is_empty() && self.in_flight.has_room() {
-                let batch = self.batcher.take();
-                self.in_flight.start(self.store, batch, &self.cancel_waits);
+            if !self.batcher.is_empty() && self.has_room() {
+                self.start_batch();
                 continue;
             }
             let is_idle = self.batcher.is_empty() && self.in_flight.is_empty();
@@ -139,7 +126,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Session<'_, R, W> {
             tokio::select! {
                 biased;
                 () = stop.cancelled(), if self.end.is_none() => self.end = Some(Cause::Stopped),
-                responses = self.in_flight.next(), if !self.in_flight.is_empty() => {
+                Some((responses, bytes)) = self.in_flight.next() => {
+                    self.in_flight_bytes -= bytes;
                     for response in responses {
                         self.replies += 1;
                         self.errors += u64::from(!response.is_ok);
@@ -166,12 +154,29 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Session<'_, R, W> {
         }
     }
 
+    /// Returns whether another batch may start.
+    fn has_room(&self) -> bool {
+        let is_below_max =
+            self.in_flight.len() < self.in_flight_max && self.in_flight_bytes < BYTES_MAX;
+        self.in_flight.is_empty() || is_below_max
+    }
+
+    fn start_batch(&mut self) {
+        let (batch, store) = (self.batcher.take(), self.store);
+        let cancel_waits = self.cancel_waits.clone();
+        let bytes = batch.bytes;
+        self.in_flight_bytes += bytes;
+        self.in_flight.push(Box::pin(async move {
+            (batch.execute(store, cancel_waits).await, bytes)
+        }));
+    }
+
     /// Finishes the requests in flight, and releases the jobs whose reply cannot be delivered.
     async fn finish(mut self, cause: Cause) -> SessionEnd {
         self.cancel_waits.cancel();
         let mut undelivered = self.writer.into_undelivered();
-        while !self.in_flight.is_empty() {
-            let responses = self.in_flight.next().await.into_iter();
+        while let Some((responses, _)) = self.in_flight.next().await {
+            let responses = responses.into_iter();
             undelivered.extend(responses.filter_map(|response| response.claimed));
         }
         SessionEnd {

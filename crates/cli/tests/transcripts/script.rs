@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use windlass_core::{ManualClock, Store, Timestamp, duration};
-use windlass_stdio::{CancellationToken, Options, serve};
-use windlass_store_memory::MemoryStore;
+use windlass::memory::MemoryStore;
+use windlass::store::ManualClock;
+use windlass::{Store, Timestamp, duration};
+use windlass_cli::{CancellationToken, Options, serve};
 use windlass_testkit::transcript::compare;
 
 /// 2026-01-31T08:05:00Z.
-pub(crate) const START: Timestamp = Timestamp::from_ms(1_769_846_700_000);
+const START: Timestamp = Timestamp::from_ms(1_769_846_700_000);
 
 /// A memory store with a manual clock.
 pub(crate) struct Fixture {

@@ -1,10 +1,13 @@
-//! Reads lines with bounded memory.
+//! Lines of text for interfaces that speak JSON lines.
 
 use std::io;
 
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
-use windlass_api::{Error, depth};
+use tokio::io::AsyncRead;
 use windlass_core::Error as CoreError;
+
+use super::{InputLine, LineReader};
+use crate::depth;
+use crate::error::Error;
 
 /// The default maximum line length: 2 MiB for an encoded payload, plus the other fields.
 pub const LINE_BYTES_MAX_DEFAULT: usize = 2 * 1024 * 1024 + 64 * 1024;
@@ -13,94 +16,61 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A line that is not blank.
 #[derive(Debug)]
-pub struct InputLine {
+pub struct TextLine {
     /// The line number, counted from 1 and including blank lines.
     pub number: u64,
     /// The text without the line break, or why it cannot be read.
     pub text: Result<String, Error>,
 }
 
-impl InputLine {
+impl TextLine {
     /// Creates a line from text.
     pub fn new(number: u64, text: &str) -> Self {
-        let text = read(text.as_bytes());
-        Self {
-            number,
-            text: text.map_err(|error| error.at_line(number)),
-        }
+        Self::of(number, Ok(text.as_bytes()))
+    }
+
+    fn of(number: u64, line: Result<&[u8], Error>) -> Self {
+        let text = line.and_then(read).map_err(|error| error.at_line(number));
+        Self { number, text }
     }
 }
 
-/// Reads a stream line by line.
+/// Reads a stream of text line by line.
 #[derive(Debug)]
-pub struct LineReader<R> {
-    reader: BufReader<R>,
+pub struct TextLines<R> {
+    lines: LineReader<R>,
     bytes_max: usize,
-    line: Vec<u8>,
-    length: u64,
     number: u64,
 }
 
-impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// Creates a reader that stores at most `bytes_max` bytes of a line.
+impl<R: AsyncRead + Unpin> TextLines<R> {
+    /// Reads lines of at most `bytes_max` bytes.
     pub fn new(reader: R, bytes_max: usize) -> Self {
         Self {
-            reader: BufReader::with_capacity(64 * 1024, reader),
+            lines: LineReader::new(reader, bytes_max),
             bytes_max,
-            line: Vec::new(),
-            length: 0,
             number: 0,
         }
     }
 
     /// Returns the next line that is not blank, or `None` at the end. Cancel safe.
-    pub async fn next(&mut self) -> io::Result<Option<InputLine>> {
+    pub async fn next(&mut self) -> io::Result<Option<TextLine>> {
         loop {
-            let chunk = match self.reader.fill_buf().await {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                chunk => chunk?,
-            };
-            let is_end = chunk.is_empty();
-            if is_end && self.length == 0 {
+            if let Some(length) = self.lines.skip().await? {
+                let error = too_long(length, self.bytes_max);
+                return Ok(Some(TextLine::of(self.number, Err(error))));
+            }
+            let Some(line) = self.lines.next().await? else {
                 return Ok(None);
-            }
-            let end = chunk.iter().position(|byte| *byte == b'\n');
-            let part = &chunk[..end.unwrap_or(chunk.len())];
-            self.length += part.len() as u64;
-            if self.length > self.bytes_max as u64 {
-                // Count the bytes of a line over the limit, but do not store them.
-                self.line = Vec::new();
-            } else {
-                self.line.extend_from_slice(part);
-            }
-            let used = part.len() + usize::from(end.is_some());
-            self.reader.consume(used);
-            if (is_end || end.is_some())
-                && let Some(line) = self.finish()
-            {
-                return Ok(Some(line));
+            };
+            self.number += 1;
+            if let InputLine::Complete(line) | InputLine::Partial(line) = line {
+                let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line);
+                if !line.trim_ascii().is_empty() {
+                    return Ok(Some(TextLine::of(self.number, Ok(line))));
+                }
             }
         }
-    }
-
-    /// Finishes the current line. Returns `None` if it is blank.
-    fn finish(&mut self) -> Option<InputLine> {
-        let line = std::mem::take(&mut self.line);
-        let length = std::mem::take(&mut self.length);
-        self.number += 1;
-        let text = if length > self.bytes_max as u64 {
-            Err(too_long(length, self.bytes_max))
-        } else {
-            let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line);
-            if line.trim_ascii().is_empty() {
-                return None;
-            }
-            read(line)
-        };
-        Some(InputLine {
-            number: self.number,
-            text: text.map_err(|error| error.at_line(self.number)),
-        })
     }
 }
 
@@ -125,7 +95,7 @@ mod tests {
     use super::*;
 
     async fn read_all(text: &[u8], bytes_max: usize) -> Vec<(u64, String)> {
-        let mut lines = LineReader::new(text, bytes_max);
+        let mut lines = TextLines::new(text, bytes_max);
         let mut all = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             let text = line.text.unwrap_or_else(|error| error.message);
@@ -159,9 +129,8 @@ mod tests {
     #[tokio::test]
     async fn an_endless_line_is_not_stored() {
         let text = vec![b'x'; 1_000_000];
-        let mut lines = LineReader::new(&text[..], 10);
+        let mut lines = TextLines::new(&text[..], 10);
         let line = lines.next().await.unwrap().unwrap();
         assert!(line.text.unwrap_err().message.contains("1000000 bytes"));
-        assert_eq!(lines.line.capacity(), 0);
     }
 }

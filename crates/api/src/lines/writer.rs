@@ -3,7 +3,8 @@
 use std::io;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use windlass_api::Undelivered;
+
+use crate::undelivered::Undelivered;
 
 /// The buffer size at which lines must be flushed.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;

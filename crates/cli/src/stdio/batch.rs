@@ -4,8 +4,9 @@
 //! batch to keep their position in the order of replies.
 
 use tokio_util::sync::CancellationToken;
+use windlass::store::Enqueued;
+use windlass::{ErrorKind, NewJob, QueueName, Result, Store};
 use windlass_api::{EnqueueReply, Error, Reply, dispatch_until};
-use windlass_core::{Enqueued, ErrorKind, NewJob, QueueName, Result, Store};
 
 use super::request::{LineRequest, RequestKind, Response};
 
@@ -154,22 +155,16 @@ fn replies(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::{Value, json};
-    use windlass_core::SystemClock;
-    use windlass_store_memory::MemoryStore;
+    use windlass::{OpenMode, StoreUrl};
+    use windlass_api::lines::TextLine;
 
     use super::*;
-    use crate::line_reader::InputLine;
 
     fn batcher_of(lines: &[Value]) -> Batcher {
         let mut batcher = Batcher::default();
         for (line, number) in lines.iter().zip(1..) {
-            batcher.put(LineRequest::parse(InputLine::new(
-                number,
-                &line.to_string(),
-            )));
+            batcher.put(LineRequest::parse(TextLine::new(number, &line.to_string())));
         }
         batcher
     }
@@ -180,13 +175,16 @@ mod tests {
 
     #[tokio::test]
     async fn jobs_in_one_batch_do_not_share_their_errors() {
-        let store = MemoryStore::new(Arc::new(SystemClock));
+        let mode = OpenMode::CreateIfMissing;
+        let store = windlass::open(&StoreUrl::Memory, mode).await.unwrap();
         let mut large = enqueue("q", "large");
         large["payload"] = "x".repeat(1024 * 1024 + 1).into();
         let lines = [enqueue("q", "a"), large, json!(7), enqueue("q", "b")];
 
         let batch = batcher_of(&lines).take();
-        let responses = batch.execute(&store, CancellationToken::new()).await;
+        let responses = batch
+            .execute(store.as_ref(), CancellationToken::new())
+            .await;
 
         let is_ok: Vec<_> = responses.iter().map(|response| response.is_ok).collect();
         assert_eq!(is_ok, [true, false, false, true]);
