@@ -85,6 +85,8 @@ pub(super) async fn run(
             }
             Ok(exit)
         }
+        // Only a client that sets `each` gets it.
+        ChangesReply::Each { .. } => Err(CliError::internal("the reply is for each job")),
     }
 }
 
