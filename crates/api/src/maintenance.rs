@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::limits::SCAN_PAGE;
-use windlass_core::{Audited, JobId, Maintained, QueueName, Repair};
+use windlass_core::limits::{PAGE, SCAN_PAGE};
+use windlass_core::{Audited, JobId, Maintained, QueueName, Repair, Result, Store};
 
 use crate::word::{self, Word};
 
@@ -103,9 +103,101 @@ impl MaintenanceReply {
         }
     }
 
+    /// Runs maintenance on a queue until no page is full; jobs added meanwhile are not chased.
+    pub async fn maintain(&mut self, store: &dyn Store, queue: &QueueName) -> Result<()> {
+        loop {
+            let maintained = store.maintain(queue, PAGE).await?;
+            self.add_maintained(maintained);
+            if !is_page_full(maintained) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Audits a whole queue.
+    pub async fn audit(&mut self, store: &dyn Store, queue: &QueueName) -> Result<()> {
+        let mut from = None;
+        loop {
+            let audited = store.audit(queue, from).await?;
+            self.add_audited(queue, &audited);
+            from = audited.next;
+            if from.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     /// Returns whether there was nothing to do.
     pub fn is_idle(&self) -> bool {
         let moved = self.promoted + self.reaped + self.expired;
         moved + self.pruned + self.forgotten + self.stale + self.repaired == 0
+    }
+}
+
+/// Returns whether a call stopped at its page limit, so that more may be left. Stale entries have no
+/// page limit: the store decides how many it reads.
+const fn is_page_full(maintained: Maintained) -> bool {
+    let page = PAGE as u64;
+    // Forgotten ids count towards the pages of reaped and of pruned jobs.
+    maintained.promoted >= page
+        || maintained.expired >= page
+        || maintained.reaped + maintained.forgotten >= page
+        || maintained.pruned + maintained.forgotten >= page
+        || maintained.stale > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_full_page_is_followed_by_another() {
+        let none = Maintained::default();
+        for (maintained, is_full) in [
+            (none, false),
+            (
+                Maintained {
+                    promoted: 99,
+                    expired: 99,
+                    ..none
+                },
+                false,
+            ),
+            (
+                Maintained {
+                    promoted: 100,
+                    ..none
+                },
+                true,
+            ),
+            (
+                Maintained {
+                    reaped: 50,
+                    pruned: 10,
+                    forgotten: 49,
+                    ..none
+                },
+                false,
+            ),
+            (
+                Maintained {
+                    reaped: 50,
+                    forgotten: 50,
+                    ..none
+                },
+                true,
+            ),
+            (
+                Maintained {
+                    pruned: 60,
+                    forgotten: 40,
+                    ..none
+                },
+                true,
+            ),
+            (Maintained { stale: 1, ..none }, true),
+        ] {
+            assert_eq!(is_page_full(maintained), is_full, "{maintained:?}");
+        }
     }
 }

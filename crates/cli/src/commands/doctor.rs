@@ -88,27 +88,23 @@ impl Check {
         }
     }
 
-    fn new(
-        status: Status,
-        name: impl Into<String>,
-        message: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Self {
+    fn warn(name: impl Into<String>, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
-            name: name.into(),
-            status,
-            message: message.into(),
+            status: Status::Warn,
             fix: Some(fix.into()),
+            ..Self::ok(name, message)
+        }
+    }
+
+    fn fail(name: impl Into<String>, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            status: Status::Fail,
+            ..Self::warn(name, message, fix)
         }
     }
 
     fn failed(name: &str, error: &CliError) -> Self {
-        Self::new(
-            Status::Fail,
-            name,
-            &error.details.message,
-            &error.details.help,
-        )
+        Self::fail(name, &error.details.message, &error.details.help)
     }
 }
 

@@ -1,7 +1,6 @@
 //! `windlass maintain` and `windlass audit`: maintenance once or repeatedly, and the audit.
 
 use clap::Args;
-use windlass::store::{Maintained, limits};
 use windlass::{QueueName, Store};
 use windlass_api::{Error, MaintenanceReply};
 
@@ -21,7 +20,7 @@ use crate::session::Session;
 )]
 pub(crate) struct Arguments {
     /// Queue name [default: all queues]
-    queue: Option<String>,
+    queue: Option<QueueName>,
 
     /// Old name of `windlass audit`: `windlass clean --deep` still works
     #[arg(long, hide = true)]
@@ -45,7 +44,7 @@ pub(crate) struct Arguments {
 )]
 pub(crate) struct AuditArguments {
     /// Queue name [default: all queues]
-    queue: Option<String>,
+    queue: Option<QueueName>,
 }
 
 /// Runs maintenance and an audit once.
@@ -60,7 +59,7 @@ pub(crate) async fn audit(arguments: AuditArguments, session: &mut Session) -> R
 
 /// Runs maintenance once, or repeatedly until SIGTERM, and prints what was done.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let queue = arguments.queue.map(QueueName::new).transpose()?;
+    let queue = arguments.queue;
     let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
     let audit_every = arguments.audit_every.as_deref();
     let audits = AuditSchedule::parse("--audit-every", arguments.deep, audit_every)?;
@@ -85,7 +84,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         .await
 }
 
-/// Runs maintenance on one queue or all, until no page is full; jobs added meanwhile are not chased.
+/// Runs maintenance on one queue or all.
 async fn maintain(
     store: &dyn Store,
     queue: Option<&QueueName>,
@@ -97,38 +96,12 @@ async fn maintain(
     };
     let mut reply = MaintenanceReply::default();
     for queue in &queues {
-        loop {
-            let maintained = store.maintain(queue, limits::PAGE).await?;
-            reply.add_maintained(maintained);
-            if !is_page_full(maintained) {
-                break;
-            }
-        }
+        reply.maintain(store, queue).await?;
         if is_audit {
-            let mut from = None;
-            loop {
-                let audited = store.audit(queue, from).await?;
-                reply.add_audited(queue, &audited);
-                from = audited.next;
-                if from.is_none() {
-                    break;
-                }
-            }
+            reply.audit(store, queue).await?;
         }
     }
     Ok(reply)
-}
-
-/// Returns whether a call stopped at its page limit, so that more may be left. Stale entries have no
-/// page limit: the store decides how many it reads.
-const fn is_page_full(maintained: Maintained) -> bool {
-    let page = limits::PAGE as u64;
-    // Forgotten ids count towards the pages of reaped and of pruned jobs.
-    maintained.promoted >= page
-        || maintained.expired >= page
-        || maintained.reaped + maintained.forgotten >= page
-        || maintained.pruned + maintained.forgotten >= page
-        || maintained.stale > 0
 }
 
 fn print(output: &mut Output, reply: &MaintenanceReply) {
@@ -154,61 +127,5 @@ fn print(output: &mut Output, reply: &MaintenanceReply) {
             "{}{job}: {} ({})",
             repair.queue, repair.message, repair.code
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_full_page_is_followed_by_another() {
-        let none = Maintained::default();
-        for (maintained, is_full) in [
-            (none, false),
-            (
-                Maintained {
-                    promoted: 99,
-                    expired: 99,
-                    ..none
-                },
-                false,
-            ),
-            (
-                Maintained {
-                    promoted: 100,
-                    ..none
-                },
-                true,
-            ),
-            (
-                Maintained {
-                    reaped: 50,
-                    pruned: 10,
-                    forgotten: 49,
-                    ..none
-                },
-                false,
-            ),
-            (
-                Maintained {
-                    reaped: 50,
-                    forgotten: 50,
-                    ..none
-                },
-                true,
-            ),
-            (
-                Maintained {
-                    pruned: 60,
-                    forgotten: 40,
-                    ..none
-                },
-                true,
-            ),
-            (Maintained { stale: 1, ..none }, true),
-        ] {
-            assert_eq!(is_page_full(maintained), is_full, "{maintained:?}");
-        }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use windlass::sqlite::Info;
 
-use super::{Check, Status};
+use super::Check;
 
 /// Checks the properties of the file.
 pub(super) fn examine(path: &Path, info: &Info, checks: &mut Vec<Check>) {
@@ -23,8 +23,7 @@ pub(super) fn examine(path: &Path, info: &Info, checks: &mut Vec<Check>) {
     checks.push(if info.journal_mode.eq_ignore_ascii_case("wal") {
         Check::ok("journal", "wal")
     } else {
-        Check::new(
-            Status::Fail,
+        Check::fail(
             "journal",
             format!(
                 "{} instead of wal, so readers and writers block each other",
@@ -39,8 +38,7 @@ pub(super) fn examine(path: &Path, info: &Info, checks: &mut Vec<Check>) {
             format!("{}: accepted jobs survive a power loss", info.synchronous),
         )
     } else {
-        Check::new(
-            Status::Warn,
+        Check::warn(
             "synchronous",
             format!("{}: a power loss may lose accepted jobs", info.synchronous),
             "open the store with `Synchronous::Full` (the default) in every program that uses it",
@@ -56,7 +54,7 @@ pub(super) fn examine_pages(errors: Vec<String>, checks: &mut Vec<Check>) {
     }
     for error in errors {
         let fix = "stop all workers, copy the file, then restore a backup";
-        checks.push(Check::new(Status::Fail, "pages", error, fix));
+        checks.push(Check::fail("pages", error, fix));
     }
 }
 
@@ -66,8 +64,7 @@ fn mode(path: &Path, mode: u32) -> Check {
     if for_others == 0 {
         return Check::ok("permissions", format!("{bits:04o}"));
     }
-    Check::new(
-        Status::Warn,
+    Check::warn(
         "permissions",
         format!("{bits:04o}: other users on this machine can read or change the jobs"),
         format!("chmod 600 {:?}", path.display().to_string()),
@@ -76,6 +73,7 @@ fn mode(path: &Path, mode: u32) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Status;
     use super::*;
 
     #[test]

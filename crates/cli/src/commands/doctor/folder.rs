@@ -10,7 +10,7 @@ use rustix::fs::{Access, access, statvfs};
 
 use windlass::sqlite::{self, StoreFile};
 
-use super::{Check, Status};
+use super::Check;
 
 /// With less free space than this, enqueue may fail soon: 64 MiB.
 const FREE_MIN: u64 = 64 * 1024 * 1024;
@@ -39,8 +39,7 @@ fn writable(folder: &Path) -> Check {
     let shown = folder.display();
     match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) => Check::ok("folder", format!("{shown} is writable")),
-        Err(error) => Check::new(
-            Status::Fail,
+        Err(error) => Check::fail(
             "folder",
             format!(
                 "{shown} is not writable ({}); SQLite needs to create its log there",
@@ -54,8 +53,7 @@ fn writable(folder: &Path) -> Check {
 /// Names files of other users, and files next to the store that other users may read or change.
 fn owners(files: &[StoreFile]) -> Vec<Check> {
     let foreign = files.iter().filter(|file| file.is_foreign).map(|file| {
-        Check::new(
-            Status::Fail,
+        Check::fail(
             "owners",
             format!("{} belongs to user {}", file.path.display(), file.owner),
             "remove it, or keep the store in a folder that only its user can write",
@@ -66,8 +64,7 @@ fn owners(files: &[StoreFile]) -> Vec<Check> {
     let open = side_files.filter(|file| file.mode & 0o077 != 0 && !file.is_foreign);
     let open = open.map(|file| {
         let (path, mode) = (file.path.display(), file.mode);
-        Check::new(
-            Status::Warn,
+        Check::warn(
             "owners",
             format!("{path} is open to other users (mode {mode:04o})"),
             format!("chmod go= {:?}", path.to_string()),
@@ -87,8 +84,7 @@ fn free_space(folder: &Path) -> Option<Check> {
     Some(if free >= FREE_MIN {
         Check::ok("space", message)
     } else {
-        Check::new(
-            Status::Warn,
+        Check::warn(
             "space",
             format!("{message}; enqueue fails when the disk is full"),
             "free disk space, or delete jobs with `windlass queue purge` and run `windlass store compact`",
@@ -100,8 +96,7 @@ fn free_space(folder: &Path) -> Option<Check> {
 fn sockets(folder: &Path) -> Option<Check> {
     // The owner and links are reported by another check.
     if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
-        return Some(Check::new(
-            Status::Fail,
+        return Some(Check::fail(
             "sockets",
             format!("{} is a link; the store is refused", folder.display()),
             format!("rm {:?}", folder.display().to_string()),
@@ -112,8 +107,7 @@ fn sockets(folder: &Path) -> Option<Check> {
         // No process has waited yet.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
-            return Some(Check::new(
-                Status::Warn,
+            return Some(Check::warn(
                 "sockets",
                 format!(
                     "cannot read {} ({error}); waiting processes notice new jobs later",
@@ -132,8 +126,7 @@ fn sockets(folder: &Path) -> Option<Check> {
     Some(if abandoned.is_empty() {
         Check::ok("sockets", live)
     } else {
-        Check::new(
-            Status::Warn,
+        Check::warn(
             "sockets",
             format!(
                 "{live}, {} sockets left by killed processes",
@@ -168,6 +161,7 @@ fn is_abandoned(folder: &Path, name: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Status;
     use super::*;
 
     fn checks(path: &Path) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use windlass::store::WorkerCommand;
 use windlass::{BootId, Store, duration};
 
-use super::{Check, Status};
+use super::Check;
 use crate::exit::CliError;
 
 /// Number of timed writes. The fastest is reported, as it shows the cost of reaching the store.
@@ -53,11 +53,12 @@ fn latency(best: Duration, is_redis: bool) -> Check {
     };
     let message =
         format!("{message}, more than {limit}; every claim and every outcome needs a write");
-    Check::new(Status::Warn, "latency", message, fix)
+    Check::warn("latency", message, fix)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Status;
     use super::*;
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use windlass::store::{Partitions, Settings, Stats, WorkerRecord};
 use windlass::{QueueName, Store, duration};
 
-use super::{Check, Status};
+use super::Check;
 use crate::exit::Result;
 
 /// If a job waits longer than this although there are workers, there are too few.
@@ -74,8 +74,7 @@ fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> 
     } else {
         "partitions"
     };
-    Some(Check::new(
-        Status::Warn,
+    Some(Check::warn(
         format!("queue {queue}"),
         format!(
             "{jobs} jobs ({} bytes) are too much for {partitions} {noun}; a partition lives on one server",
@@ -90,7 +89,7 @@ fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> 
 
 fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Vec<Check> {
     let name = format!("queue {queue}");
-    let warn = |message: String, fix: String| Check::new(Status::Warn, &name, message, fix);
+    let warn = |message: String, fix: String| Check::warn(&name, message, fix);
     let mut checks = Vec::new();
     if stats.is_paused {
         let message = format!("paused, {} jobs ready", stats.ready);
@@ -144,7 +143,7 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Ve
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::{Status, sample};
     use super::*;
 
     fn mail() -> QueueName {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use windlass::DurabilityLevel;
 use windlass::redis::{RedisInfo, ServerInfo};
 
-use super::{Check, Status};
+use super::Check;
 
 /// Largest clock difference. Absolute due times use the caller's clock, all else uses that of Redis.
 const CLOCK_SKEW_MAX_MS: u64 = 1000;
@@ -18,7 +18,7 @@ pub(super) fn examine(info: &RedisInfo, checks: &mut Vec<Check>) {
     for server in &info.servers {
         if let Some(error) = &server.error {
             let message = describe(server, &error.to_string());
-            checks.push(Check::new(Status::Fail, "server", message, error.help()));
+            checks.push(Check::fail("server", message, error.help()));
             continue;
         }
         checks.push(version(server));
@@ -45,7 +45,7 @@ fn versions(servers: &[ServerInfo]) -> Option<Check> {
         );
         let fix =
             "ignore this during an upgrade; otherwise upgrade all servers to the newest version";
-        Check::new(Status::Warn, "server", message, fix)
+        Check::warn("server", message, fix)
     })
 }
 
@@ -57,18 +57,21 @@ fn ok(server: &ServerInfo, name: &str, message: &str) -> Check {
     Check::ok(name, describe(server, message))
 }
 
-fn bad(server: &ServerInfo, name: &str, status: Status, message: &str, fix: &str) -> Check {
-    Check::new(status, name, describe(server, message), fix)
+fn warn(server: &ServerInfo, name: &str, message: &str, fix: &str) -> Check {
+    Check::warn(name, describe(server, message), fix)
+}
+
+fn fail(server: &ServerInfo, name: &str, message: &str, fix: &str) -> Check {
+    Check::fail(name, describe(server, message), fix)
 }
 
 fn version(server: &ServerInfo) -> Check {
     let version = server.version.as_deref().unwrap_or("unknown version");
     match server.role.as_deref() {
         Some("master") => ok(server, "server", &format!("{version}, primary")),
-        role => bad(
+        role => warn(
             server,
             "server",
-            Status::Warn,
             &format!(
                 "{version}, not a primary (role: {})",
                 role.unwrap_or("unknown")
@@ -83,10 +86,9 @@ fn eviction(server: &ServerInfo) -> Option<Check> {
     Some(if policy == "noeviction" {
         ok(server, "eviction", "noeviction: jobs are never evicted")
     } else {
-        bad(
+        fail(
             server,
             "eviction",
-            Status::Fail,
             &format!("{policy}: jobs are evicted when memory is full"),
             "run CONFIG SET maxmemory-policy noeviction, and set it in redis.conf",
         )
@@ -96,10 +98,9 @@ fn eviction(server: &ServerInfo) -> Option<Check> {
 fn memory(server: &ServerInfo) -> Option<Check> {
     let (used, limit) = (server.used_memory?, server.max_memory?);
     if limit == 0 {
-        return Some(bad(
+        return Some(warn(
             server,
             "memory",
-            Status::Warn,
             &format!(
                 "{used} bytes used and no maxmemory; the kernel may kill the server when memory runs out"
             ),
@@ -111,10 +112,9 @@ fn memory(server: &ServerInfo) -> Option<Check> {
     Some(if percent < NEARLY_FULL {
         ok(server, "memory", &message)
     } else {
-        bad(
+        warn(
             server,
             "memory",
-            Status::Warn,
             &format!("{message}; enqueue fails when it is full"),
             "start workers, keep fewer finished jobs with `windlass queue set`, or raise maxmemory",
         )
@@ -129,27 +129,24 @@ fn disk(server: &ServerInfo) -> Check {
             "disk",
             "appendonly, synced every second; a power loss may lose the last second",
         ),
-        (Some(true), fsync) => bad(
+        (Some(true), fsync) => warn(
             server,
             "disk",
-            Status::Warn,
             &format!(
                 "appendonly, appendfsync {}; a power loss may lose many seconds",
                 fsync.unwrap_or("unknown")
             ),
             "run CONFIG SET appendfsync everysec (or always for durability=synced), and set it in redis.conf",
         ),
-        (Some(false), _) => bad(
+        (Some(false), _) => warn(
             server,
             "disk",
-            Status::Warn,
             "no append-only file; a restart may lose accepted jobs",
             "run CONFIG SET appendonly yes, and set it in redis.conf",
         ),
-        (None, _) => bad(
+        (None, _) => warn(
             server,
             "disk",
-            Status::Warn,
             "cannot determine whether jobs are written to disk",
             "allow this user to run INFO, or ask the operator of the server",
         ),
@@ -160,10 +157,9 @@ fn durability(server: &ServerInfo, asked: DurabilityLevel) -> Check {
     let replicas = server.replicas.unwrap_or(0);
     let connected = format!("{replicas} replicas connected");
     match asked {
-        DurabilityLevel::Replicated(count) if replicas < u64::from(count) => bad(
+        DurabilityLevel::Replicated(count) if replicas < u64::from(count) => fail(
             server,
             "durability",
-            Status::Fail,
             &format!("replicated:{count} required, {connected}"),
             "reconnect the replicas, or require fewer with ?durability=replicated:N",
         ),
@@ -172,10 +168,9 @@ fn durability(server: &ServerInfo, asked: DurabilityLevel) -> Check {
                 .min_replicas
                 .is_some_and(|min| min < u64::from(count)) =>
         {
-            bad(
+            warn(
                 server,
                 "durability",
-                Status::Warn,
                 &format!(
                     "replicated:{count} required, {connected}; it accepts writes while it is cut off from them"
                 ),
@@ -209,10 +204,9 @@ fn clock(server: &ServerInfo) -> Option<Check> {
     Some(if skew <= CLOCK_SKEW_MAX_MS {
         ok(server, "clock", &message)
     } else {
-        bad(
+        warn(
             server,
             "clock",
-            Status::Warn,
             &format!("{message}; jobs with an absolute due time run early or late by as much"),
             "synchronize both clocks with NTP, or enqueue with --delay",
         )
@@ -221,6 +215,7 @@ fn clock(server: &ServerInfo) -> Option<Check> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Status;
     use super::*;
 
     fn healthy() -> ServerInfo {

@@ -2,7 +2,7 @@
 
 use windlass::store::WorkerRecord;
 
-use super::{Check, Status};
+use super::Check;
 
 /// Workers named in a message.
 const NAMED_MAX: usize = 3;
@@ -30,7 +30,7 @@ fn presence(silent: &[&WorkerRecord], alive: usize) -> Check {
          `windlass workers fail {}`",
         first.new.boot
     );
-    Check::new(Status::Warn, "workers", message, fix)
+    Check::warn("workers", message, fix)
 }
 
 /// Returns nothing if no worker reports a version of Windlass: clients may report any text.
@@ -52,8 +52,7 @@ fn version(alive: &[&WorkerRecord]) -> Option<Check> {
             format!("all workers run {ours}, like this program"),
         )
     } else {
-        Check::new(
-            Status::Warn,
+        Check::warn(
             "version",
             format!(
                 "{} of {} workers run a different version from this program ({ours}): {}",
