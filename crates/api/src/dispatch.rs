@@ -38,6 +38,7 @@ macro_rules! ops {
         #[derive(Debug, Serialize)]
         #[serde(untagged)]
         #[expect(missing_docs, reason = "each variant is the reply to the request of the same name")]
+        #[expect(clippy::large_enum_variant, reason = "one reply at a time")]
         pub enum Reply {
             $($queue(<$queue as QueueRequest>::Reply),)*
             $($store(<$store as StoreRequest>::Reply),)*
@@ -187,13 +188,13 @@ impl Reply {
 
     /// Returns the leases of the claimed jobs in the reply.
     pub fn leases(&self) -> Vec<JobLease> {
-        let jobs = match self {
-            Self::Claim(jobs) => jobs,
-            Self::Complete(OutcomesReply::Many {
-                claimed: Some(jobs),
-                ..
-            }) => jobs,
-            _ => return Vec::new(),
+        let (Self::Claim(jobs)
+        | Self::Complete(OutcomesReply::Many {
+            claimed: Some(jobs),
+            ..
+        })) = self
+        else {
+            return Vec::new();
         };
         jobs.iter().filter_map(ClaimReply::lease).collect()
     }
