@@ -14,7 +14,7 @@ use clap::Parser;
 use tokio::signal::unix::SignalKind;
 use tokio::task::JoinError;
 // `crate::exit` and the like in all commands.
-pub(crate) use windlass_terminal::{env, exit, output, parse, session, settings, signals};
+pub(crate) use windlass_terminal::{env, exit, output, session, settings, signals};
 
 use crate::args::Cli;
 use crate::commands::exec;

@@ -6,6 +6,7 @@ mod missing;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use tokio_util::task::TaskTracker;
 use windlass_worker::{AttemptContext, AttemptFuture, Handle};
 
@@ -19,7 +20,7 @@ use missing::Missing;
 pub const KILL_AFTER_DEFAULT: Duration = Duration::from_secs(5);
 
 /// What a process reads from stdin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 #[non_exhaustive]
 pub enum Stdin {
     /// The payload, unchanged.
@@ -28,19 +29,22 @@ pub enum Stdin {
     /// The job as one JSON object.
     Job,
     /// Nothing.
+    #[value(name = "none")]
     Nothing,
 }
 
 /// Which part of a process's stdout becomes the result of its job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 #[non_exhaustive]
 pub enum KeepOutput {
-    /// All of it; empty output means no result.
+    /// All of stdout; if it is empty, there is no result
     #[default]
+    #[value(name = "stdout")]
     All,
-    /// The last non-empty line. All lines are logged.
+    /// The last non-empty line of stdout; all lines are logged
     LastLine,
-    /// Nothing. All lines are logged.
+    /// Nothing; stdout is logged
+    #[value(name = "none")]
     Nothing,
 }
 

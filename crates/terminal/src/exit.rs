@@ -5,38 +5,27 @@ use windlass_api::{Code, Error};
 
 /// Exit codes, as documented in `windlass --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Exit {
-    Ok,
+    Ok = 0,
     /// The operation or job failed.
-    Failed,
-    Usage,
-    NotFound,
+    Failed = 1,
+    Usage = 2,
+    NotFound = 3,
     /// The job or queue is in a conflicting state.
-    Conflict,
-    NotAllowed,
+    Conflict = 4,
+    NotAllowed = 5,
     /// The store cannot be reached.
-    Unreachable,
-    TryLater,
-    BadConfig,
-    TimedOut,
-    Interrupted,
+    Unreachable = 69,
+    TryLater = 75,
+    BadConfig = 78,
+    TimedOut = 124,
+    Interrupted = 130,
 }
 
 impl Exit {
     pub const fn code(self) -> u8 {
-        match self {
-            Self::Ok => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::NotFound => 3,
-            Self::Conflict => 4,
-            Self::NotAllowed => 5,
-            Self::Unreachable => 69,
-            Self::TryLater => 75,
-            Self::BadConfig => 78,
-            Self::TimedOut => 124,
-            Self::Interrupted => 130,
-        }
+        self as u8
     }
 
     const ALL: [Self; 11] = [

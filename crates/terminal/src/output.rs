@@ -2,6 +2,7 @@
 
 mod escape;
 
+use std::error::Error as _;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,9 +10,10 @@ use clap::error::ErrorKind as UsageKind;
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use windlass::Error as CoreError;
 use windlass_api::{Code, Error, ErrorReply};
 
-use crate::exit::Exit;
+use crate::exit::{CliError, Exit};
 
 pub use escape::escape;
 
@@ -250,6 +252,13 @@ pub fn usage(error: &clap::Error, is_json: bool) -> Exit {
         error.kind(),
         UsageKind::DisplayHelp | UsageKind::DisplayVersion
     );
+    // An invalid value is the same error as in the other interfaces.
+    let source = error.source();
+    if let Some(invalid) = source.and_then(|source| source.downcast_ref::<CoreError>()) {
+        let error = CliError::from(Error::from(invalid));
+        Output::new(is_json).error(&error.details);
+        return error.exit;
+    }
     if is_json && !is_help {
         let text = error.to_string();
         let (what, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));

@@ -36,7 +36,10 @@ pub(crate) struct Arguments {
 
 /// Claims jobs and prints them. Finding none is not an error.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let (queue, mut claim) = arguments.claim.split()?;
+    let OnQueue {
+        queue,
+        request: mut claim,
+    } = arguments.claim;
     claim.mode = match (arguments.at_most_once, arguments.dispatch) {
         (true, _) => Some(ClaimMode::AtMostOnce),
         (false, true) => Some(ClaimMode::Dispatch),

@@ -53,12 +53,13 @@ pub(crate) struct Arguments {
     /// Wait until the job ends, at most D if given, and print it; exits with 1 if the job failed, 124
     /// on timeout
     #[arg(long, value_name = "D", num_args = 0..=1, require_equals = true)]
+    #[arg(value_parser = duration::parse)]
     #[arg(conflicts_with = "ndjson")]
     #[expect(
         clippy::option_option,
         reason = "absent, without a value, with a value"
     )]
-    wait: Option<Option<String>>,
+    wait: Option<Option<Duration>>,
 }
 
 /// The reply with `--wait`.
@@ -77,15 +78,13 @@ impl Print for WaitReply {
 
 /// Enqueues, and prints the status of each job.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let (queue, mut request) = arguments.enqueue.split()?;
+    let OnQueue { queue, mut request } = arguments.enqueue;
     if let Some(file) = arguments.ndjson {
         return ndjson::run(&queue, &file, session).await;
     }
     request.headers = Some(headers(&arguments.headers)?);
     let mut job = request.into_job()?;
     job.keep_outcome = arguments.wait.is_some();
-    let limit = arguments.wait.as_ref().and_then(Option::as_deref);
-    let limit = limit.map(duration::parse).transpose()?;
     // Last, so that a usage error is reported before stdin is read.
     job.payload = payload(arguments.payload, session)?;
     // Before a store is created.
@@ -95,7 +94,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let enqueued = enqueue(store.as_ref(), &queue, vec![job]).await?;
     let enqueued = enqueued.first().ok_or_else(ApiError::missing_reply)?;
     note_durability(enqueued.level(), session)?;
-    if arguments.wait.is_some() {
+    if let Some(limit) = arguments.wait {
         return wait(store.as_ref(), &queue, enqueued, limit, session).await;
     }
     print(&EnqueueReply::new(&queue, enqueued), session);

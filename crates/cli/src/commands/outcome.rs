@@ -22,7 +22,7 @@ pub(crate) struct RenewArgs {
     renew: OnQueue<Renew>,
 
     /// Id of one of the claimed jobs; optional, the token identifies the claim
-    id: Option<String>,
+    id: Option<JobId>,
 }
 
 /// Arguments of `complete`.
@@ -72,9 +72,8 @@ pub(crate) async fn complete(arguments: CompleteArgs, session: &mut Session) -> 
 
 /// Renews the lease of a claim; prints its new end and the jobs to stop.
 pub(crate) async fn renew(arguments: RenewArgs, session: &mut Session) -> Result<Exit> {
-    let id = arguments.id.map(JobId::new).transpose()?;
     let renewed = verb::run(arguments.renew, session).await;
-    renewed.map_err(|error| match id {
+    renewed.map_err(|error| match arguments.id {
         Some(id) if error.details.code == Code::LeaseLost => CliError::from(Error::lease_lost(&id)),
         _ => error,
     })

@@ -51,7 +51,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
             set_paused(arguments, OpenMode::CreateIfMissing, session).await
         }
         Command::Resume(arguments) => set_paused(arguments, OpenMode::MustExist, session).await,
-        Command::Purge(arguments) => purge(&arguments.split()?.0, session).await,
+        Command::Purge(arguments) => purge(&arguments.queue, session).await,
         Command::Set(arguments) => set::run(arguments, session).await,
     }
 }
@@ -61,7 +61,7 @@ async fn set_paused<R>(arguments: OnQueue<R>, mode: OpenMode, session: &mut Sess
 where
     R: QueueRequest<Reply = QueueReply> + Args,
 {
-    let (queue, request) = arguments.split()?;
+    let OnQueue { queue, request } = arguments;
     let store = windlass::open(&session.persistent_store_url()?, mode).await?;
     let is_new = store.stats(&queue).await?.is_none();
     let QueueReply {

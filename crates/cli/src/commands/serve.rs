@@ -60,7 +60,7 @@ pub(crate) struct HttpArguments {
 
     /// Queue for jobs posted to `POST /` with a payload and a dueTime
     #[arg(long, value_name = "NAME", default_value = "delayed")]
-    delayed_queue: String,
+    delayed_queue: QueueName,
 }
 
 #[derive(Debug, Serialize)]
@@ -126,7 +126,7 @@ impl HttpArguments {
         options.tokens = file.unwrap_or_default().and(environment_token()?);
         options.is_insecure = self.insecure;
         options.hosts.clone_from(&self.host);
-        let queue = QueueName::new(&self.delayed_queue)?;
+        let queue = self.delayed_queue.clone();
         options.extra = Some(Arc::new(DelayedQueueRoute::new(queue)));
         options.check()?;
         Ok(options)

@@ -23,7 +23,7 @@ const QUEUE_REFRESH: Duration = Duration::from_secs(1);
 )]
 pub(crate) struct Arguments {
     /// Queue names [default: all]
-    queue: Vec<String>,
+    queue: Vec<QueueName>,
 }
 
 /// One event.
@@ -42,8 +42,7 @@ struct EventLine<'a> {
 
 /// Prints events until interrupted or stdout is closed.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let named = arguments.queue.iter().map(QueueName::new);
-    let named: Vec<QueueName> = named.collect::<windlass::Result<_>>()?;
+    let named = arguments.queue;
     let store = session.store().await?;
     for queue in &named {
         if store.stats(queue).await?.is_none() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use windlass::store::limits;
-use windlass::{Role, Store};
+use windlass::{QueueName, Role, Store};
 use windlass_exec::Exec;
 use windlass_server::CancellationToken;
 use windlass_worker::Options;
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 
     /// Queue to claim jobs from; repeatable
     #[arg(long, value_name = "Q", requires = "command")]
-    queue: Vec<String>,
+    queue: Vec<QueueName>,
 
     #[command(flatten)]
     run_args: RunArgs,
@@ -136,10 +136,9 @@ impl Arguments {
         if self.command.is_empty() {
             return Ok(None);
         }
-        let queues = worker_args::queues(&self.queue)?;
-        let mut options = self.run_args.options(queues, &self.command)?;
+        let mut options = self.run_args.options(&self.queue, &self.command)?;
         "up".clone_into(&mut options.name);
-        options.stop_wait = self.run_args.kill_after()? + REAP_TIMEOUT;
+        options.stop_wait = self.run_args.kill_after + REAP_TIMEOUT;
         options.role = match role {
             RoleArg::Leader => Role::Elected,
             RoleArg::Follower => Role::Follower,

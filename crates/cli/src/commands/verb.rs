@@ -16,17 +16,10 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 pub(crate) struct OnQueue<R: Args> {
     /// Queue name
-    queue: String,
+    pub(super) queue: QueueName,
 
     #[command(flatten)]
     pub(super) request: R,
-}
-
-impl<R: Args> OnQueue<R> {
-    /// Checks the name of the queue.
-    pub(super) fn split(self) -> Result<(QueueName, R)> {
-        Ok((QueueName::new(self.queue)?, self.request))
-    }
 }
 
 /// A reply that can be printed as text.
@@ -48,7 +41,7 @@ pub(super) async fn run<R>(arguments: OnQueue<R>, session: &mut Session) -> Resu
 where
     R: QueueRequest<Reply: Print> + Args,
 {
-    let (queue, request) = arguments.split()?;
+    let OnQueue { queue, request } = arguments;
     let store = store_for(&request, &queue, session).await?;
     let reply = request.execute(store.as_ref(), &queue).await?;
     Ok(reply.show(session))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use windlass::duration;
 use windlass_exec::resident::WRITE_TIMEOUT_DEFAULT;
 use windlass_exec::{Environment, Resident, ResidentOptions, Starter, Template};
 use windlass_worker::GRACE_DEFAULT;
@@ -11,7 +12,6 @@ use windlass_worker::GRACE_DEFAULT;
 use super::exec::child;
 use super::exec::worker_args::{self, WorkerArgs};
 use crate::exit::{Exit, Result};
-use crate::parse;
 use crate::session::Session;
 
 /// Extra time after `--kill-after` for a process to exit, to be reaped, and for its pipes to drain.
@@ -42,8 +42,8 @@ pub(crate) struct Arguments {
     strict: bool,
 
     /// How long a process may leave stdin unread before it counts as stuck [default: 30s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    write_timeout: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    write_timeout: Option<Duration>,
 }
 
 /// Runs jobs until it is stopped or, with `--burst`, until the queues are drained.
@@ -51,15 +51,12 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let args = &arguments.worker;
     let command = Template::without_placeholders(&args.command)?;
     let environment = Environment::new(&args.run_args.env)?;
-    let write_timeout =
-        parse::duration_or(arguments.write_timeout.as_deref(), WRITE_TIMEOUT_DEFAULT)?;
-    let grace = args.run_args.grace()?.unwrap_or(GRACE_DEFAULT);
-    let kill_after = args.run_args.kill_after()?;
+    let grace = args.run_args.grace.unwrap_or(GRACE_DEFAULT);
+    let kill_after = args.run_args.kill_after;
     let mut worker = args.options()?;
     worker.concurrency = args.run_args.jobs.saturating_mul(arguments.procs);
     worker.check()?;
     worker.stop_wait = kill_after + REAP_TIMEOUT;
-    let queues = args.queues()?;
     let (store, stores) = worker_args::stores(session).await?;
     let resident = Resident::start(ResidentOptions {
         command,
@@ -68,9 +65,9 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         concurrency: args.run_args.jobs,
         is_strict: arguments.strict,
         kill_after,
-        write_timeout,
+        write_timeout: arguments.write_timeout.unwrap_or(WRITE_TIMEOUT_DEFAULT),
         store,
-        queues,
+        queues: args.queue.clone(),
     });
     let drain = || resident.drain(grace);
     let mut signals = session.signals()?;

@@ -28,16 +28,15 @@ const CONCURRENCY: usize = 100;
 /// Command-line arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    queue: String,
+    queue: QueueName,
 }
 
 /// Runs jobs until stdin closes.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let queue = QueueName::new(&arguments.queue)?;
     // Only the variable set by the demo: windlass.toml must not apply.
     let url: StoreUrl = std::env::var(STORE_VARIABLE).unwrap_or_default().parse()?;
     let stores = windlass::open_connections(&url, OpenMode::MustExist).await?;
-    let mut options = Options::new([Source::new(queue)]);
+    let mut options = Options::new([Source::new(arguments.queue)]);
     "demo".clone_into(&mut options.name);
     options.lease = LEASE;
     options.concurrency = CONCURRENCY;

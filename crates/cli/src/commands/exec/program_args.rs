@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use windlass_exec::{Environment, ExecOptions, ExitMap, KeepOutput, Starter, Stdin, Template};
 
 use super::child;
@@ -20,38 +20,16 @@ pub(crate) struct ProgramArgs {
     /// What the process gets on stdin
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     #[arg(requires = "command")]
-    stdin: StdinArg,
+    stdin: Stdin,
 
     /// What becomes the job's result
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     #[arg(requires = "command")]
-    result: ResultArg,
+    result: KeepOutput,
 
     /// Map exit statuses to outcomes: 3=permanent,9=retry:10m,4=snooze:1h,5=done
     #[arg(long, value_name = "MAP", requires = "command")]
     on_exit: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum StdinArg {
-    /// The payload, unchanged
-    #[default]
-    Payload,
-    /// The job as one JSON object
-    Job,
-    /// Nothing
-    None,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum ResultArg {
-    /// All of stdout
-    #[default]
-    Stdout,
-    /// The last non-empty line of stdout
-    LastLine,
-    /// Nothing; stdout is logged
-    None,
 }
 
 impl ProgramArgs {
@@ -71,18 +49,10 @@ impl ProgramArgs {
         Ok(ExecOptions {
             command: template,
             starter: Starter::new(child::launch(), environment, worker_args::log_sink(session))?,
-            stdin: match self.stdin {
-                StdinArg::Payload => Stdin::Payload,
-                StdinArg::Job => Stdin::Job,
-                StdinArg::None => Stdin::Nothing,
-            },
-            keep: match self.result {
-                ResultArg::Stdout => KeepOutput::All,
-                ResultArg::LastLine => KeepOutput::LastLine,
-                ResultArg::None => KeepOutput::Nothing,
-            },
+            stdin: self.stdin,
+            keep: self.result,
             exits: ExitMap::parse(&self.on_exit)?,
-            kill_after: run_args.kill_after()?,
+            kill_after: run_args.kill_after,
         })
     }
 }

@@ -8,12 +8,11 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use windlass::store::LeaseTime;
-use windlass::{OpenMode, QueueName, Store};
-use windlass_exec::{LogSink, exec::KILL_AFTER_DEFAULT};
+use windlass::{OpenMode, QueueName, Store, duration};
+use windlass_exec::LogSink;
 use windlass_worker::{Connections, Handle, Options, Runtime, Source, Stopper, Summary};
 
 use crate::exit::{CliError, Result};
-use crate::parse;
 use crate::session::Session;
 use crate::signals::Signals;
 
@@ -25,7 +24,7 @@ const NAME_CHARS_MAX: usize = 30;
 pub(crate) struct WorkerArgs {
     /// Queue to claim jobs from; repeatable
     #[arg(long, value_name = "Q", required = true)]
-    pub(crate) queue: Vec<String>,
+    pub(crate) queue: Vec<QueueName>,
 
     #[command(flatten)]
     pub(crate) run_args: RunArgs,
@@ -49,23 +48,24 @@ pub(crate) struct RunArgs {
 
     /// Lease duration; the worker renews it automatically [default: 30s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    #[arg(requires = "command")]
-    lease: Option<String>,
+    #[arg(requires = "command", value_parser = duration::parse)]
+    lease: Option<Duration>,
 
     /// Time limit per attempt, for jobs without their own
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    #[arg(requires = "command")]
-    timeout: Option<String>,
+    #[arg(requires = "command", value_parser = duration::parse)]
+    timeout: Option<Duration>,
 
     /// How long running jobs may continue after a stop signal [default: 25s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    #[arg(requires = "command")]
-    grace: Option<String>,
+    #[arg(requires = "command", value_parser = duration::parse)]
+    pub(crate) grace: Option<Duration>,
 
     /// Time from SIGTERM to SIGKILL for a process [default: 5s]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    #[arg(requires = "command")]
-    kill_after: Option<String>,
+    #[arg(requires = "command", value_parser = duration::parse)]
+    #[arg(default_value = "5s", hide_default_value = true)]
+    pub(crate) kill_after: Duration,
 
     /// Environment variable to pass on (NAME) or set (NAME=VALUE); repeatable
     #[arg(long, value_name = "NAME", requires = "command")]
@@ -73,13 +73,9 @@ pub(crate) struct RunArgs {
 }
 
 impl WorkerArgs {
-    pub(crate) fn queues(&self) -> Result<Vec<QueueName>> {
-        queues(&self.queue)
-    }
-
     /// Returns the runtime options, validated.
     pub(crate) fn options(&self) -> Result<Options> {
-        let mut options = self.run_args.options(self.queues()?, &self.command)?;
+        let mut options = self.run_args.options(&self.queue, &self.command)?;
         options.is_burst = self.burst;
         options.check()?;
         Ok(options)
@@ -87,42 +83,24 @@ impl WorkerArgs {
 }
 
 impl RunArgs {
-    pub(crate) fn kill_after(&self) -> Result<Duration> {
-        parse::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)
-    }
-
-    pub(crate) fn grace(&self) -> Result<Option<Duration>> {
-        parse::duration(self.grace.as_deref())
-    }
-
-    fn timeout(&self) -> Result<Option<Duration>> {
-        let timeout = parse::duration(self.timeout.as_deref())?;
-        if timeout.is_some_and(|timeout| timeout.is_zero()) {
+    /// Returns the runtime options set by the flags.
+    pub(crate) fn options(&self, queues: &[QueueName], command: &[OsString]) -> Result<Options> {
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(CliError::usage(
                 "--timeout must be greater than zero",
                 "use --timeout 1ms or more, or omit it for no limit",
             ));
         }
-        Ok(timeout)
-    }
-
-    /// Returns the runtime options set by the flags.
-    pub(crate) fn options(&self, queues: Vec<QueueName>, command: &[OsString]) -> Result<Options> {
-        let mut options = Options::new(queues.into_iter().map(Source::new));
+        let mut options = Options::new(queues.iter().cloned().map(Source::new));
         options.name = name(command);
         options.concurrency = self.jobs;
-        options.timeout = self.timeout()?;
-        let lease = parse::duration_or(self.lease.as_deref(), options.lease.get())?;
-        options.lease = LeaseTime::new(lease)?;
-        options.grace = self.grace()?.unwrap_or(options.grace);
+        options.timeout = self.timeout;
+        if let Some(lease) = self.lease {
+            options.lease = LeaseTime::new(lease)?;
+        }
+        options.grace = self.grace.unwrap_or(options.grace);
         Ok(options)
     }
-}
-
-/// Parses queue names.
-pub(crate) fn queues(names: &[String]) -> Result<Vec<QueueName>> {
-    let queues = names.iter().map(QueueName::new);
-    Ok(queues.collect::<windlass::Result<_>>()?)
 }
 
 /// Names a worker after its program.

@@ -57,7 +57,10 @@ pub(super) async fn run(
     jobs: OnQueue<JobSelector>,
     session: &mut Session,
 ) -> Result<Exit> {
-    let (queue, mut selector) = jobs.split()?;
+    let OnQueue {
+        queue,
+        request: mut selector,
+    } = jobs;
     if let Some([id]) = selector.ids.as_deref() {
         selector.id = Some(id.clone());
         selector.ids = None;

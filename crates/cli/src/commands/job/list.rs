@@ -10,7 +10,10 @@ use crate::session::Session;
 
 /// Prints the jobs, and the cursor of the next page.
 pub(super) async fn run(arguments: OnQueue<List>, session: &mut Session) -> Result<Exit> {
-    let (queue, list) = arguments.split()?;
+    let OnQueue {
+        queue,
+        request: list,
+    } = arguments;
     let limit = list.limit.unwrap_or(List::LIMIT_DEFAULT);
     let store = store_for(&list, &queue, session).await?;
     let mut jobs = Vec::new();

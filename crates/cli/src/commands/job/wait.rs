@@ -26,7 +26,10 @@ impl Print for WaitReply {
 
 /// Waits, prints the job, and fails if the job failed.
 pub(super) async fn run(arguments: OnQueue<Wait>, session: &mut Session) -> Result<Exit> {
-    let (queue, wait) = arguments.split()?;
+    let OnQueue {
+        queue,
+        request: wait,
+    } = arguments;
     let store = store_for(&wait, &queue, session).await?;
     let id = JobId::new(&wait.id)?;
     let reply = tokio::select! {

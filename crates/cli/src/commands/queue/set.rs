@@ -14,25 +14,22 @@ use crate::session::Session;
 #[command(after_help = settings_help())]
 pub(crate) struct Arguments {
     /// Queue name; changing a setting creates the queue if missing
-    queue: String,
+    queue: QueueName,
 
     /// Settings to change; if omitted, the current settings are printed
     #[arg(value_name = "NAME=VALUE")]
-    pairs: Vec<String>,
+    pairs: Vec<Setting>,
 }
 
 /// Changes the given settings, and prints all.
 pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let queue = QueueName::new(&arguments.queue)?;
-    let settings: Result<Vec<Setting>, _> =
-        arguments.pairs.iter().map(|pair| pair.parse()).collect();
-    let settings = settings?;
-    let settings = if settings.is_empty() {
+    let Arguments { queue, pairs } = arguments;
+    let settings = if pairs.is_empty() {
         session.store().await?.settings(&queue).await?
     } else {
         let store = session.store_or_create().await?;
         let is_new = store.stats(&queue).await?.is_none();
-        let settings = store.set(&queue, settings).await?;
+        let settings = store.set(&queue, pairs).await?;
         note_if_new(&queue, is_new, session);
         settings
     };
