@@ -16,6 +16,7 @@ use windlass_core::{
 use crate::content::{self, Text};
 use crate::fields;
 use crate::job::{header_map, job_state};
+use crate::request::number;
 use crate::retry::RetryDelays;
 use crate::timestamp;
 use crate::word::{self, Word};
@@ -49,6 +50,7 @@ pub struct EnqueueRequest {
     /// Priority from 0 (first) to 9 (last) [default: 5]
     #[schemars(range(min = 0, max = 9))]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = number::<i64>("priority", "use 0 (first) to 9 (last)"))]
     pub priority: Option<i64>,
     /// Run the job after this delay at the earliest
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
@@ -62,6 +64,7 @@ pub struct EnqueueRequest {
     pub unique_key: Option<String>,
     /// Maximum number of attempts [default: 20]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = number::<u32>("number of attempts", "allow at least 1 attempt"))]
     pub max_attempts: Option<u32>,
     /// Time limit per attempt
     #[arg(long, value_name = "D", allow_hyphen_values = true)]

@@ -13,18 +13,17 @@ mod read;
 mod worker;
 
 use std::future::Future;
+use std::str::FromStr;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use windlass_core::{QueueName, Store};
+use windlass_core::{Error as CoreError, QueueName, Store};
 
 use crate::error::Error;
 
-pub use change::{
-    Cancel, ChangedJobReply, ChangesReply, Delete, JobSelector, Promote, Retry, filter,
-};
+pub use change::{Cancel, ChangedJobReply, ChangesReply, Delete, JobSelector, Promote, Retry};
 pub use claim::{Accept, Claim, ClaimMode, Progress, Renew, RenewLeases};
 pub use enqueue::{Enqueue, EnqueueAll, EnqueueAllReply};
 pub use maintenance::{Audit, AuditReply, Maintain};
@@ -40,6 +39,17 @@ pub use worker::{
 
 /// The longest wait of one request. To wait longer, repeat the request.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Returns a parser of a number on the command line. Its error has the code of an invalid value.
+pub(crate) fn number<N: FromStr>(
+    what: &'static str,
+    help: &'static str,
+) -> impl Fn(&str) -> Result<N, CoreError> + Clone {
+    move |text| {
+        let number = text.parse();
+        number.map_err(|_| CoreError::invalid(what, format!("{text:?} is not a number"), help))
+    }
+}
 
 /// The result of a request.
 pub type ApiResult<T> = Result<T, Error>;

@@ -142,7 +142,7 @@ impl ChangedJobReply {
 }
 
 /// Parses a filter.
-pub fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
+pub(super) fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
     Ok(Filter {
         state: state.map(job_state).transpose()?,
         kind: kind.map(Kind::new).transpose()?,

@@ -10,7 +10,7 @@ use windlass_core::{
     LeaseTime, Mode, QueueName, Renewal, Result, Store, Token, duration,
 };
 
-use super::{ApiResult, QueueRequest, WAIT_MAX};
+use super::{ApiResult, QueueRequest, WAIT_MAX, number};
 use crate::claim::{ClaimReply, LeasesReply, OutcomeReply, RenewReply};
 use crate::error::Error;
 
@@ -278,6 +278,7 @@ pub struct Progress {
     pub token: String,
     /// Fraction done, from 0 to 1
     #[arg(allow_negative_numbers = true)]
+    #[arg(value_parser = number::<f64>("progress", "use a fraction from 0 to 1, for example 0.4"))]
     pub fraction: f64,
     /// Message to show with the progress
     pub message: Option<String>,

@@ -48,7 +48,9 @@ impl Print for OutcomesReply {
             Self::One(reply) => std::slice::from_ref(reply),
             Self::Many { jobs, .. } => jobs,
         };
-        replies.iter().for_each(|reply| reply.print(output));
+        for reply in replies {
+            reply.print(output);
+        }
     }
 }
 

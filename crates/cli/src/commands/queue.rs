@@ -75,7 +75,7 @@ where
         paused,
     };
     session.output.result(&reply, |output| {
-        output.line(if paused { "paused" } else { "resumed" })
+        output.line(if paused { "paused" } else { "resumed" });
     });
     Ok(Exit::Ok)
 }

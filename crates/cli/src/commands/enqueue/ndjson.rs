@@ -113,7 +113,7 @@ impl Importer {
                 None => return self.send().await,
                 Some(InputLine::Truncated(_)) => self.reject(number, &too_long()),
                 Some(InputLine::Complete(line) | InputLine::Partial(line)) => {
-                    self.add_line(number, &line)
+                    self.add_line(number, &line);
                 }
             }
         }
