@@ -35,7 +35,7 @@ const RUN_BY: [(&str, &str, &str); 24] = [
     (
         "docs/processor.md",
         "",
-        "the transcripts of the crate stdio",
+        "tests/processor of the crate interop",
     ),
     ("docs/processor.md", "console", "first_commands.rs"),
     ("docs/programs.md", "console", "programs.rs"),
@@ -48,7 +48,7 @@ const RUN_BY: [(&str, &str, &str); 24] = [
         "console",
         "slow: run by hand, as the page says",
     ),
-    ("docs/stdio.md", "", "the transcripts of the crate stdio"),
+    ("docs/stdio.md", "", "tests/transcripts"),
     ("docs/stdio.md", "console", "first_commands.rs"),
     ("docs/worker.md", "console", "first_commands.rs"),
 ];
