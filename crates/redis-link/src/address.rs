@@ -8,10 +8,8 @@ use windlass_core::{DurabilityLevel, Error, Result};
 
 mod parse;
 
-/// Default timeout of a call.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Default key prefix.
 const DEFAULT_PREFIX: &str = "windlass";
 
 /// A parsed store URL. Its `Display` and `Debug` output never contains a secret.
@@ -22,14 +20,13 @@ pub struct LinkAddress {
     pub(crate) db: u32,
     /// Login for the servers that store jobs.
     pub(crate) login: Login,
-    /// Login for the sentinels.
     pub(crate) sentinel_login: Login,
     /// TLS files, or `None` for an unencrypted connection.
     pub(crate) tls: Option<Tls>,
     /// Prefix of every key.
     pub prefix: String,
     /// When an enqueue is confirmed.
-    pub durability: Durability,
+    pub durability: DurabilityLevel,
     /// Timeout of a call, including connecting.
     pub timeout: Duration,
 }
@@ -37,23 +34,19 @@ pub struct LinkAddress {
 /// The servers of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One server.
     Single(Server),
     /// A primary discovered through sentinels.
     Sentinel {
-        /// The sentinels.
         hosts: Vec<Host>,
         /// The name under which they monitor the primary.
         master: String,
     },
-    /// A Cluster.
     Cluster {
         /// Some of its nodes, from which the others are discovered.
         hosts: Vec<Host>,
     },
 }
 
-/// One server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Server {
     /// A TCP address.
@@ -62,16 +55,13 @@ pub(crate) enum Server {
     Unix(PathBuf),
 }
 
-/// A host and a port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Host {
     /// The name or IP address.
     pub(crate) name: String,
-    /// The TCP port.
     pub(crate) port: u16,
 }
 
-/// A user and a password.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Login {
     /// The ACL user; `None` stands for `default`.
@@ -79,24 +69,12 @@ pub(crate) struct Login {
     pub(crate) password: Option<String>,
 }
 
-/// Files for TLS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tls {
     /// Trusted CA certificates (PEM); `None` uses the system's.
     pub(crate) ca: Option<PathBuf>,
     /// Client certificate and its key (PEM).
     pub(crate) identity: Option<(PathBuf, PathBuf)>,
-}
-
-/// When an enqueue is confirmed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// When the server has the job in memory.
-    Memory,
-    /// When this many replicas have it as well.
-    Replicated(u32),
-    /// When it is on disk.
-    Synced,
 }
 
 impl LinkAddress {
@@ -141,11 +119,8 @@ impl fmt::Display for LinkAddress {
         if self.prefix != DEFAULT_PREFIX {
             options.push(format!("prefix={}", self.prefix));
         }
-        if self.durability != Durability::Memory {
-            options.push(format!(
-                "durability={}",
-                DurabilityLevel::from(self.durability)
-            ));
+        if self.durability != DurabilityLevel::Memory {
+            options.push(format!("durability={}", self.durability));
         }
         if self.timeout != DEFAULT_TIMEOUT {
             let timeout = windlass_core::duration::format(self.timeout);
@@ -185,16 +160,6 @@ impl fmt::Display for Server {
         match self {
             Self::Tcp(host) => host.fmt(f),
             Self::Unix(path) => path.display().fmt(f),
-        }
-    }
-}
-
-impl From<Durability> for DurabilityLevel {
-    fn from(durability: Durability) -> Self {
-        match durability {
-            Durability::Memory => Self::Memory,
-            Durability::Replicated(replicas) => Self::Replicated(replicas),
-            Durability::Synced => Self::Synced,
         }
     }
 }

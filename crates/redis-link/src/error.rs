@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{RedisError, ServerError, Value};
+use redis::{RedisError, Value};
 use windlass_core::{Error, ErrorKind, duration};
 
 mod table;
@@ -50,15 +50,13 @@ pub(crate) struct CallError {
 }
 
 impl CallError {
-    /// Builds the error for an error reply.
-    pub(crate) fn from_reply(server: &dyn fmt::Display, error: &ServerError) -> Self {
-        Self::from_code(server, error.code(), error.details().unwrap_or_default())
-    }
-
     /// Returns the reply, or the error if it is an error reply.
     pub(crate) fn check_reply(server: &dyn fmt::Display, value: Value) -> Result<Value, Self> {
         match value {
-            Value::ServerError(error) => Err(Self::from_reply(server, &error)),
+            Value::ServerError(error) => {
+                let detail = error.details().unwrap_or_default();
+                Err(Self::from_code(server, error.code(), detail))
+            }
             value => Ok(value),
         }
     }
@@ -122,10 +120,7 @@ impl CallError {
         };
         Self {
             is_refused,
-            ..Self::new(
-                recovery,
-                Error::new(ErrorKind::StoreUnreachable, message, help),
-            )
+            ..Self::new(recovery, ErrorKind::StoreUnreachable, message, help)
         }
     }
 
@@ -140,11 +135,9 @@ impl CallError {
         ));
         Self::new(
             Recovery::BackOff,
-            Error::new(
-                ErrorKind::StoreUnreachable,
-                format!("timed out while connecting to Redis at {server} ({after})"),
-                CHECK_SERVER,
-            ),
+            ErrorKind::StoreUnreachable,
+            format!("timed out while connecting to Redis at {server} ({after})"),
+            CHECK_SERVER,
         )
     }
 
@@ -152,11 +145,9 @@ impl CallError {
     pub(crate) fn not_sent(server: &dyn fmt::Display) -> Self {
         Self::new(
             Recovery::BackOff,
-            Error::new(
-                ErrorKind::StoreUnreachable,
-                format!("the connection to Redis at {server} was lost before the call was sent"),
-                CHECK_SERVER,
-            ),
+            ErrorKind::StoreUnreachable,
+            format!("the connection to Redis at {server} was lost before the call was sent"),
+            CHECK_SERVER,
         )
     }
 
@@ -164,11 +155,9 @@ impl CallError {
     pub(crate) fn no_server(why: impl fmt::Display) -> Self {
         Self::new(
             Recovery::Rediscover,
-            Error::new(
-                ErrorKind::StoreUnreachable,
-                format!("no Redis server is available: {why}"),
-                "check that the servers run and are reachable from this machine",
-            ),
+            ErrorKind::StoreUnreachable,
+            format!("no Redis server is available: {why}"),
+            "check that the servers run and are reachable from this machine",
         )
     }
 
@@ -176,11 +165,9 @@ impl CallError {
     pub(crate) fn no_reply(server: &dyn fmt::Display, why: impl fmt::Display) -> Self {
         Self::new(
             Recovery::Unknown,
-            Error::new(
-                ErrorKind::OutcomeUnknown,
-                format!("no reply from Redis at {server}: {why}; the call may have been executed"),
-                REPEAT,
-            ),
+            ErrorKind::OutcomeUnknown,
+            format!("no reply from Redis at {server}: {why}; the call may have been executed"),
+            REPEAT,
         )
     }
 
@@ -195,7 +182,7 @@ impl CallError {
 
     /// An error that retrying does not fix.
     pub(crate) fn fatal(kind: ErrorKind, message: String, help: &'static str) -> Self {
-        Self::new(Recovery::Fatal, Error::new(kind, message, help))
+        Self::new(Recovery::Fatal, kind, message, help)
     }
 
     /// Returns the error for the caller of the store.
@@ -218,32 +205,27 @@ impl CallError {
         }
     }
 
-    fn new(recovery: Recovery, error: Error) -> Self {
+    fn new(recovery: Recovery, kind: ErrorKind, message: String, help: &'static str) -> Self {
         Self {
             recovery,
             redirect: None,
             is_refused: false,
             is_no_script: false,
-            error,
+            error: Error::new(kind, message, help),
         }
     }
 
     fn from_code(server: &dyn fmt::Display, code: &str, detail: &str) -> Self {
         let row = table::find(code, detail);
-        let detail_line: String = detail
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .take(200)
-            .collect();
         let message = if row.hides_detail {
             format!("Redis at {server} {} ({code})", row.message)
         } else {
+            let line = detail.lines().next().unwrap_or_default();
+            let line: String = line.chars().take(200).collect();
             format!(
                 "Redis at {server} {} ({code} {})",
                 row.message,
-                detail_line.trim_end()
+                line.trim_end()
             )
         };
         Self {
@@ -251,7 +233,7 @@ impl CallError {
                 .then(|| redirect(code, detail))
                 .flatten(),
             is_no_script: code == "NOSCRIPT",
-            ..Self::new(row.recovery, Error::new(row.kind, message, row.help))
+            ..Self::new(row.recovery, row.kind, message, row.help)
         }
     }
 }

@@ -30,7 +30,7 @@ pub mod raw_client;
 pub mod reply;
 pub mod script;
 
-pub use address::{Durability, LinkAddress};
+pub use address::LinkAddress;
 pub use link::{
     Call, ChannelKind, Link, LinkMode, LinkProgress, Resend, ServerInfo, Subscriber,
     SubscriberEvent, WaitOn,

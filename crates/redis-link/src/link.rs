@@ -3,9 +3,9 @@
 //!
 //! # Modules
 //!
-//! - Servers: [`dial`] opens a stream (with [`tls`]) whose [`progress`] is recorded, [`conn`] is one
-//!   connection on it (with a [`reply_limit`]), [`node`] one server with its connections. [`topology`]
-//!   finds the primary: [`single`], [`sentinel`] (with [`sentinel_events`]) or [`cluster`];
+//! - Servers: [`dial`] opens a stream (with [`tls`]), [`stream`] records its [`progress`] and has a
+//!   [`reply_limit`], [`conn`] is one connection, [`node`] one server with its connections. [`topology`]
+//!   finds the primary: one server, [`sentinel`] (with [`sentinel_events`]) or [`cluster`];
 //!   [`single_flight`] lets concurrent callers share one lookup.
 //! - Calls: [`call`] is a script call, [`slot`] computes its hash slot, [`retry`] retries it with
 //!   [`backoff`], [`durability`] waits for replicas or disk, [`blocking_pop`] blocks on a list.
@@ -22,7 +22,7 @@ use bytes::Bytes;
 use redis::{Cmd, Value};
 use windlass_core::{DurabilityLevel, Error, Result};
 
-use crate::address::{Durability, LinkAddress};
+use crate::address::LinkAddress;
 use crate::error::{self, CallError};
 
 mod backoff;
@@ -42,9 +42,9 @@ mod retry;
 mod sentinel;
 mod sentinel_events;
 mod server_info;
-mod single;
 mod single_flight;
 mod slot;
+mod stream;
 mod subscriber;
 mod tls;
 mod topology;
@@ -58,7 +58,7 @@ pub use server_info::ServerInfo;
 pub(crate) use slot::slot_of;
 pub use subscriber::{Subscriber, SubscriberEvent};
 
-use check::{Health, SyncMode};
+use check::Health;
 use durability::Confirmation;
 use retry::{CallRetry, Route};
 use topology::Topology;
@@ -131,14 +131,11 @@ impl Link {
     pub async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value> {
         let mut retry = self.retry(slot_of(key), Resend::Safe);
         loop {
-            let error = match retry.route().await {
-                Ok(route) => match route.send(cmd, retry.deadline()).await {
-                    Ok(value) => return Ok(value),
-                    Err(error) => error,
-                },
-                Err(error) => error,
-            };
-            retry.wait_after(error).await?;
+            let route = retry.route().await?;
+            match route.send(cmd, retry.deadline()).await {
+                Ok(value) => return Ok(value),
+                Err(error) => retry.wait_after(error).await?,
+            }
         }
     }
 
@@ -147,7 +144,12 @@ impl Link {
     /// Returns the replies, as far as there are any, and the level reached before the timeout.
     pub async fn run_durable(&self, calls: &[Call]) -> (Vec<Value>, Result<DurabilityLevel>) {
         let confirmation = match self.inner.address.durability {
-            Durability::Memory => {
+            DurabilityLevel::Synced if self.inner.health.is_always_synced() => {
+                Confirmation::AlwaysSynced
+            }
+            DurabilityLevel::Synced => Confirmation::LocalSync,
+            DurabilityLevel::Replicated(count) => Confirmation::Replicas(count),
+            _ => {
                 let mut replies = Vec::with_capacity(calls.len());
                 for call in calls {
                     match self.run_idempotent(call).await {
@@ -160,11 +162,6 @@ impl Link {
                 }
                 return (replies, Ok(DurabilityLevel::Memory));
             }
-            Durability::Synced if self.inner.health.sync_mode() == SyncMode::Always => {
-                Confirmation::AlwaysSynced
-            }
-            Durability::Synced => Confirmation::LocalSync,
-            Durability::Replicated(count) => Confirmation::Replicas(count),
         };
         durability::run(&self.inner, calls, confirmation, Resend::Safe).await
     }
@@ -189,7 +186,7 @@ impl Link {
     /// How many replicas must confirm a claim or an outcome.
     fn replicas(&self) -> Option<u32> {
         match self.inner.address.durability {
-            Durability::Replicated(count) if self.inner.mode == LinkMode::Store => Some(count),
+            DurabilityLevel::Replicated(count) if self.inner.mode == LinkMode::Store => Some(count),
             // With `synced`, `appendfsync always` syncs before each reply; to wait for the next sync of
             // `everysec` would take a claim up to a second.
             _ => None,
@@ -239,7 +236,7 @@ impl Link {
 
     /// Returns the progress of all connections.
     pub fn progress(&self) -> Arc<LinkProgress> {
-        self.inner.topology.progress()
+        Arc::clone(&self.inner.topology.progress)
     }
 
     /// The address of the servers.
@@ -251,14 +248,11 @@ impl Link {
         let mut retry = self.retry(slot_of_call(call), resend);
         let by_sha = call.by_sha();
         loop {
-            let error = match retry.route().await {
-                Ok(route) => match run_script(&route, call, &by_sha, &retry).await {
-                    Ok(value) => return Ok(value),
-                    Err(error) => error,
-                },
-                Err(error) => error,
-            };
-            retry.wait_after(error).await?;
+            let route = retry.route().await?;
+            match run_script(&route, call, &by_sha, &retry).await {
+                Ok(value) => return Ok(value),
+                Err(error) => retry.wait_after(error).await?,
+            }
         }
     }
 

@@ -3,9 +3,7 @@
 /// A script, ready to be sent.
 #[derive(Debug)]
 pub struct Script {
-    /// The text sent to Redis.
     pub(crate) source: String,
-    /// The SHA-1 of `source`, for `EVALSHA`.
     pub(crate) sha: String,
 }
 

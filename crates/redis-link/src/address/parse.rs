@@ -6,7 +6,7 @@ use std::time::Duration;
 use windlass_core::Result;
 
 use super::{
-    DEFAULT_PREFIX, DEFAULT_TIMEOUT, Durability, Host, Kind, LinkAddress, Login, Server, Tls,
+    DEFAULT_PREFIX, DEFAULT_TIMEOUT, DurabilityLevel, Host, Kind, LinkAddress, Login, Server, Tls,
     invalid,
 };
 
@@ -22,7 +22,6 @@ const LOGIN: &str = "use redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST w
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-/// The range of `timeout`.
 const TIMEOUTS: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(600);
 
@@ -78,7 +77,7 @@ pub(super) fn address(url: &str) -> Result<LinkAddress> {
         sentinel_login: checked(options.sentinel_login)?,
         tls: tls(is_encrypted, options.tls)?,
         prefix: options.prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned()),
-        durability: options.durability.unwrap_or(Durability::Memory),
+        durability: options.durability.unwrap_or(DurabilityLevel::Memory),
         timeout: options.timeout.unwrap_or(DEFAULT_TIMEOUT),
     })
 }
@@ -183,7 +182,7 @@ struct Options {
     sentinel_login: Login,
     tls: Files,
     prefix: Option<String>,
-    durability: Option<Durability>,
+    durability: Option<DurabilityLevel>,
     timeout: Option<Duration>,
 }
 
@@ -251,12 +250,12 @@ fn prefix(value: String) -> Result<String> {
     }
 }
 
-fn durability(value: &str) -> Result<Durability> {
+fn durability(value: &str) -> Result<DurabilityLevel> {
     let replicas = |text: &str| text.parse().ok().filter(|n| (1..=100).contains(n));
     let found = match value.split_once(':') {
-        None if value == "memory" => Some(Durability::Memory),
-        None if value == "synced" => Some(Durability::Synced),
-        Some(("replicated", count)) => replicas(count).map(Durability::Replicated),
+        None if value == "memory" => Some(DurabilityLevel::Memory),
+        None if value == "synced" => Some(DurabilityLevel::Synced),
+        Some(("replicated", count)) => replicas(count).map(DurabilityLevel::Replicated),
         _ => None,
     };
     found.ok_or_else(|| {

@@ -92,7 +92,7 @@ fn options_are_parsed() {
         "rediss://h/1?prefix=a.b_c:d-1&durability=replicated:2&timeout=1500ms&ca=/ca&cert=/c&key=/k",
     );
     assert_eq!(address.prefix, "a.b_c:d-1");
-    assert_eq!(address.durability, Durability::Replicated(2));
+    assert_eq!(address.durability, DurabilityLevel::Replicated(2));
     assert_eq!(address.timeout, Duration::from_millis(1500));
     assert_eq!(
         address.tls,
@@ -103,7 +103,7 @@ fn options_are_parsed() {
     );
     assert_eq!(
         parse("redis://h?durability=synced").durability,
-        Durability::Synced
+        DurabilityLevel::Synced
     );
 }
 

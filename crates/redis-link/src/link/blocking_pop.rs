@@ -65,14 +65,11 @@ pub(super) async fn wait_then_run(
     let mut retry =
         CallRetry::new(inner, slot, wait + timeout, Resend::Never).attempt_timeout(timeout * 3 / 4);
     loop {
-        let error = match retry.route().await {
-            Ok(route) => match wait_at(&route, on, wait, then, confirmation, &retry).await {
-                Ok(reply) => return Ok(reply),
-                Err(error) => error,
-            },
-            Err(error) => error,
-        };
-        retry.wait_after(error).await?;
+        let route = retry.route().await?;
+        match wait_at(&route, on, wait, then, confirmation, &retry).await {
+            Ok(reply) => return Ok(reply),
+            Err(error) => retry.wait_after(error).await?,
+        }
     }
 }
 
@@ -86,21 +83,18 @@ pub(super) async fn pop(inner: &Inner, lists: &[Bytes], wait: Duration) -> Resul
     cmd.arg(lists.iter().map(|list| &list[..]).collect::<Vec<_>>());
     cmd.arg(wait.max(MIN_WAIT).as_secs_f64());
     loop {
-        let error = match retry.route().await {
-            // A slot that is being migrated redirects until it is settled.
-            Ok(route) => match pop_at(&route, &cmd, wait, timeout).await {
-                Ok(Value::Array(popped)) => {
-                    let Some(Value::BulkString(list)) = popped.first() else {
-                        return Ok(None);
-                    };
-                    return Ok(lists.iter().position(|known| *known == *list));
-                }
-                Ok(_) => return Ok(None),
-                Err(error) => error,
-            },
-            Err(error) => error,
-        };
-        retry.wait_after(error).await?;
+        // A slot that is being migrated redirects until it is settled.
+        let route = retry.route().await?;
+        match pop_at(&route, &cmd, wait, timeout).await {
+            Ok(Value::Array(popped)) => {
+                let Some(Value::BulkString(list)) = popped.first() else {
+                    return Ok(None);
+                };
+                return Ok(lists.iter().position(|known| *known == *list));
+            }
+            Ok(_) => return Ok(None),
+            Err(error) => retry.wait_after(error).await?,
+        }
     }
 }
 
@@ -112,9 +106,7 @@ async fn pop_at(
 ) -> Result<Value, CallError> {
     let conn = route.node.dedicated(Instant::now() + timeout).await?;
     let reply = conn.call(cmd, late(wait, timeout)).await;
-    if !matches!(&reply, Err(error) if error.recovery == Recovery::Unknown) {
-        route.node.give_back(conn);
-    }
+    route.give_back(conn, &reply);
     reply
 }
 
@@ -163,10 +155,7 @@ async fn wait_at(
         let script = then.by_source();
         reply = durability::run_on(&conn, false, then, script, confirmation, retry).await;
     }
-    let is_reusable = !matches!(&reply, Err(error) if error.recovery == Recovery::Unknown);
-    if is_reusable {
-        route.node.give_back(conn);
-    }
+    route.give_back(conn, &reply);
     match waited {
         // The wait itself failed and always will: report it, so that the caller does not spin.
         Err(error) if error.recovery == Recovery::Fatal => Err(error),

@@ -17,7 +17,6 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the EVALSHA command.
     pub(crate) fn by_sha(&self) -> Cmd {
         self.command("EVALSHA", &self.script.sha)
     }

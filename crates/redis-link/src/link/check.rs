@@ -8,12 +8,12 @@ use redis::{Cmd, Value, cmd};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
-use windlass_core::{Error, ErrorKind, Result};
+use windlass_core::{DurabilityLevel, Error, ErrorKind, Result};
 
 use super::node::Node;
 use super::retry::{CallRetry, Resend};
 use super::{Inner, LinkMode, lock};
-use crate::address::{Durability, Kind};
+use crate::address::Kind;
 use crate::error::{CallError, Recovery};
 
 /// Interval of the periodic check.
@@ -28,15 +28,6 @@ const LOG_AFTER: Duration = Duration::from_secs(1);
 /// The oldest supported version: script flags and sharded pub/sub came with it.
 const MIN_VERSION: (u32, u32) = (7, 0);
 
-/// How a server syncs a write to disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SyncMode {
-    /// Before it replies (`appendfsync always`).
-    Always,
-    /// When asked to wait (WAITAOF).
-    OnWait,
-}
-
 /// The result of the latest check.
 #[derive(Default)]
 pub(crate) struct Health {
@@ -47,7 +38,9 @@ pub(crate) struct Health {
 #[derive(Default)]
 struct State {
     error: Option<Error>,
-    sync_mode: Option<SyncMode>,
+    /// Whether all servers sync each write to disk before they reply (`appendfsync always`). Otherwise
+    /// they sync when asked to wait (WAITAOF).
+    is_always_synced: bool,
     /// Primaries that accept writes without the replicas that the URL requests, to be logged.
     unguarded: BTreeSet<Arc<str>>,
 }
@@ -61,9 +54,9 @@ impl Health {
         lock(&self.state).error.clone()
     }
 
-    /// Returns how the servers sync writes to disk; only meaningful with `durability=synced`.
-    pub(crate) fn sync_mode(&self) -> SyncMode {
-        lock(&self.state).sync_mode.unwrap_or(SyncMode::OnWait)
+    /// Whether all servers sync each write before they reply; only known with `durability=synced`.
+    pub(crate) fn is_always_synced(&self) -> bool {
+        lock(&self.state).is_always_synced
     }
 
     /// Logs each server once that accepts writes without its replicas, and returns those.
@@ -126,7 +119,7 @@ pub(crate) async fn recheck(inner: &Inner) {
             let mut state = lock(&inner.health.state);
             state.error = Some(error.into_error());
             // The earlier result about syncing may no longer hold.
-            state.sync_mode = None;
+            state.is_always_synced = false;
         }
     }
 }
@@ -147,10 +140,13 @@ pub(crate) async fn check_at_open(inner: &Inner) -> Result<()> {
 async fn check_all(inner: &Inner, until: Instant) -> Result<(), CallError> {
     let nodes = inner.topology.primaries(until).await?;
     let mut unreachable = None;
-    let mut sync_modes = Vec::new();
+    let (mut is_any_reached, mut is_always_synced) = (false, true);
     for node in &nodes {
         match check_node(inner, node, until).await {
-            Ok(found) => sync_modes.push(found),
+            Ok(is_synced) => {
+                is_any_reached = true;
+                is_always_synced &= is_synced;
+            }
             Err(error) if error.recovery == Recovery::Fatal => return Err(error),
             Err(error) => {
                 inner.topology.record_error(node, &error);
@@ -160,21 +156,16 @@ async fn check_all(inner: &Inner, until: Instant) -> Result<(), CallError> {
     }
     // In a Cluster some servers may be unreachable: the queues of the others still work.
     if let Some(error) = unreachable
-        && sync_modes.is_empty()
+        && !is_any_reached
     {
         return Err(error);
     }
-    let is_always = sync_modes.iter().all(|mode| *mode == SyncMode::Always);
-    lock(&inner.health.state).sync_mode = Some(if is_always {
-        SyncMode::Always
-    } else {
-        SyncMode::OnWait
-    });
+    lock(&inner.health.state).is_always_synced = is_always_synced;
     Ok(())
 }
 
-/// Checks one server. The sync mode is only determined for `durability=synced`.
-async fn check_node(inner: &Inner, node: &Node, until: Instant) -> Result<SyncMode, CallError> {
+/// Checks one server. Returns whether it syncs each write, only for `durability=synced`.
+async fn check_node(inner: &Inner, node: &Node, until: Instant) -> Result<bool, CallError> {
     let conn = node.shared(until).await?;
     let hello = HelloReply::parse(node, conn.call(&cmd("HELLO"), until).await?)?;
     hello.validate(node, &inner.address.kind)?;
@@ -190,15 +181,15 @@ async fn check_node(inner: &Inner, node: &Node, until: Instant) -> Result<SyncMo
         ));
     }
     match inner.address.durability {
-        Durability::Synced => check_sync(node, &settings, until).await,
-        Durability::Replicated(count) => {
+        DurabilityLevel::Synced => check_sync(node, &settings, until).await,
+        DurabilityLevel::Replicated(count) => {
             if min_replicas(&settings).is_some_and(|min| min < u64::from(count)) {
                 let mut state = lock(&inner.health.state);
                 state.unguarded.insert(Arc::clone(node.name()));
             }
-            check_wait(node, until).await.map(|()| SyncMode::OnWait)
+            check_wait(node, until).await.map(|()| false)
         }
-        Durability::Memory => Ok(SyncMode::OnWait),
+        _ => Ok(false),
     }
 }
 
@@ -337,9 +328,9 @@ async fn check_sync(
     node: &Node,
     settings: &HashMap<String, String>,
     until: Instant,
-) -> Result<SyncMode, CallError> {
+) -> Result<bool, CallError> {
     if is_synced_always(settings) {
-        return Ok(SyncMode::Always);
+        return Ok(true);
     }
     // WAITAOF returns immediately on a connection without writes, if the server supports it.
     let mut wait = Cmd::new();
@@ -348,7 +339,7 @@ async fn check_sync(
     match conn.call(&wait, until).await {
         Ok(_) => {
             node.give_back(conn);
-            Ok(SyncMode::OnWait)
+            Ok(false)
         }
         Err(error) if error.recovery == Recovery::Fatal => Err(unsupported(
             node,

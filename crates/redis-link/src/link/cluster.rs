@@ -1,37 +1,32 @@
 //! A Cluster: maps slots to nodes, using CLUSTER SLOTS and redirects.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::{Cmd, Value};
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::dial::ConnectOptions;
+use super::lock;
 use super::node::Node;
-use super::progress::LinkProgress;
 use super::single_flight::SingleFlight;
 use super::slot::SLOTS;
-use super::{BoxFuture, lock};
+use super::topology::Changes;
 use crate::address::{Host, Server};
 use crate::error::{CallError, Recovery, Redirect};
 
 /// Timeout of CLUSTER SLOTS on one node.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A Cluster.
 pub(crate) struct Cluster {
     seeds: Vec<Host>,
     options: ConnectOptions,
     map: Mutex<SlotMap>,
-    is_stale: AtomicBool,
     refresh: SingleFlight,
-    /// A background refresh is in progress.
     is_refreshing: AtomicBool,
-    changes: watch::Sender<u64>,
+    changes: Changes,
 }
 
 /// The known nodes and their slots.
@@ -46,15 +41,14 @@ struct SlotMap {
 type Range = (u16, u16, Server);
 
 impl Cluster {
-    pub(super) fn new(seeds: &[Host], options: ConnectOptions) -> Arc<Self> {
+    pub(super) fn new(seeds: &[Host], options: ConnectOptions, changes: Changes) -> Arc<Self> {
         Arc::new(Self {
             seeds: seeds.to_vec(),
             options,
             map: Mutex::default(),
-            is_stale: AtomicBool::new(true),
             refresh: SingleFlight::default(),
             is_refreshing: AtomicBool::new(false),
-            changes: watch::Sender::new(0),
+            changes,
         })
     }
 
@@ -67,7 +61,7 @@ impl Cluster {
     ) -> Result<Arc<Node>, CallError> {
         let known = || lock(&self.map).node_of(slot);
         if let Some(node) = known() {
-            if self.is_stale.load(Ordering::Acquire) {
+            if self.refresh.is_stale() {
                 self.refresh_in_background();
             }
             return Ok(node);
@@ -101,23 +95,11 @@ impl Cluster {
                 }
                 drop(map);
                 self.changes.send_modify(|changes| *changes += 1);
-                self.mark_stale();
+                self.refresh.mark_stale();
             }
             None if matches!(error.recovery, Recovery::Retry | Recovery::Fatal) => {}
-            None => self.mark_stale(),
+            None => self.refresh.mark_stale(),
         }
-    }
-
-    pub(super) fn progress(&self) -> &Arc<LinkProgress> {
-        &self.options.progress
-    }
-
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    fn mark_stale(&self) {
-        self.is_stale.store(true, Ordering::Release);
     }
 
     fn refresh_in_background(self: &Arc<Self>) {
@@ -133,19 +115,13 @@ impl Cluster {
     }
 
     async fn refresh(&self, until: Instant) -> Result<(), CallError> {
-        let refreshed: BoxFuture<'_, _> = Box::pin(self.refresh.run(self.query_nodes()));
-        tokio::time::timeout_at(until, refreshed)
-            .await
-            .unwrap_or_else(|_| {
-                Err(CallError::no_server(
-                    "timed out while reading the slots of the Cluster",
-                ))
-            })
+        let what = "reading the slots of the Cluster";
+        let refreshed = self.refresh.run_until(until, what, self.query_nodes());
+        refreshed.await
     }
 
     /// Queries one node after the other until one returns the slots.
     async fn query_nodes(&self) -> Result<(), CallError> {
-        self.is_stale.store(false, Ordering::Release);
         let mut latest = CallError::no_server("cannot connect to any node");
         for server in self.servers() {
             let node = lock(&self.map).node_at(&server, &self.options);
@@ -154,14 +130,10 @@ impl Cluster {
                     self.apply(&ranges);
                     return Ok(());
                 }
-                Err(error) if error.recovery == Recovery::Fatal => {
-                    self.mark_stale();
-                    return Err(error);
-                }
+                Err(error) if error.recovery == Recovery::Fatal => return Err(error),
                 Err(error) => latest = error,
             }
         }
-        self.mark_stale();
         Err(latest)
     }
 
@@ -232,21 +204,10 @@ impl SlotMap {
     }
 }
 
-/// Runs CLUSTER SLOTS on one node.
 async fn query_slots(node: &Node) -> Result<Vec<Range>, CallError> {
-    let until = Instant::now() + QUERY_TIMEOUT;
     let mut cmd = Cmd::new();
     cmd.arg("CLUSTER").arg("SLOTS");
-    let conn = node.shared(until).await?;
-    let reply = conn.call(&cmd, until).await.map_err(|error| {
-        if error.recovery == Recovery::Unknown {
-            // A read without a reply does not make the outcome of the caller's call unknown.
-            node.discard(&conn);
-            CallError::no_server(format!("no reply from {}", node.name()))
-        } else {
-            error
-        }
-    })?;
+    let reply = node.query(&cmd, QUERY_TIMEOUT).await?;
     parse_slots(&reply, node.server())
         .filter(|ranges| (1..=usize::from(SLOTS)).contains(&ranges.len()))
         .ok_or_else(|| CallError::no_server(format!("{} reports no valid slots", node.name())))
@@ -285,12 +246,4 @@ fn server(host: &str, port: u16, reported_by: &Server) -> Server {
         (host, _) => host.to_owned(),
     };
     Server::Tcp(Host { name, port })
-}
-
-impl fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cluster")
-            .field("nodes", &lock(&self.map).nodes.len())
-            .finish_non_exhaustive()
-    }
 }

@@ -8,10 +8,10 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::BoxFuture;
 use super::dial::ConnectOptions;
 use super::progress::LinkProgress;
-use super::reply_limit::{Exceeded, ReplyLimitStream};
+use super::reply_limit::Exceeded;
+use super::stream::MeteredStream;
 use crate::address::Server;
 use crate::error::{CallError, SendState};
 
@@ -37,23 +37,14 @@ pub(crate) struct Conn {
 
 impl Conn {
     /// Opens a connection. The caller sets the timeout.
-    pub(crate) fn open<'a>(
-        options: &'a ConnectOptions,
-        server: &'a Server,
-        name: Arc<str>,
-        on_push: Option<PushHandler>,
-    ) -> BoxFuture<'a, Result<Self, CallError>> {
-        Box::pin(Self::connect(options, server, name, on_push))
-    }
-
-    async fn connect(
+    pub(crate) async fn open(
         options: &ConnectOptions,
         server: &Server,
         name: Arc<str>,
         on_push: Option<PushHandler>,
     ) -> Result<Self, CallError> {
         let closed = Arc::new(watch::Sender::new(false));
-        let weak_closed = Arc::downgrade(&closed);
+        let close_handle = CloseHandle(Arc::downgrade(&closed));
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
@@ -65,7 +56,7 @@ impl Conn {
                     on_push(push);
                 }
                 if is_disconnection {
-                    mark_closed(&weak_closed);
+                    close_handle.close();
                 }
                 Ok::<(), redis::aio::SendError>(())
             });
@@ -75,10 +66,13 @@ impl Conn {
             explain(error, &name, &exceeded)
         };
         let progress = LinkProgress::new(Some(Arc::clone(&options.progress)));
-        let stream = options.dial(server, Arc::clone(&progress)).await;
-        let stream = stream.map_err(failed)?;
-        let limit = options.reply_bytes_max;
-        let stream = ReplyLimitStream::new(stream, limit, Arc::clone(&exceeded));
+        let stream = options.dial(server).await.map_err(failed)?;
+        let stream = MeteredStream::new(
+            stream,
+            Arc::clone(&progress),
+            options.reply_bytes_max,
+            Arc::clone(&exceeded),
+        );
         let (inner, driver) =
             MultiplexedConnection::new_with_config(&options.settings, stream, config)
                 .await
@@ -174,7 +168,9 @@ impl CloseHandle {
     }
 
     pub(crate) fn close(&self) {
-        mark_closed(&self.0);
+        if let Some(closed) = self.0.upgrade() {
+            closed.send_replace(true);
+        }
     }
 }
 
@@ -183,10 +179,4 @@ fn explain(error: CallError, server: &Arc<str>, exceeded: &Exceeded) -> CallErro
     exceeded.get().map_or(error, |too_large| {
         CallError::unexpected_reply(server, &too_large.to_string())
     })
-}
-
-fn mark_closed(closed: &Weak<watch::Sender<bool>>) {
-    if let Some(closed) = closed.upgrade() {
-        closed.send_replace(true);
-    }
 }

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use windlass_core::Result;
 
-use super::progress::{LinkProgress, ProgressStream};
+use super::progress::LinkProgress;
 use super::tls;
 use crate::address::{Host, Login, Server, Tls};
 
@@ -30,7 +30,6 @@ const USER_TIMEOUT: Duration = Duration::from_secs(20);
 #[cfg(target_os = "linux")]
 const UNSENT_MAX: u32 = 128 * 1024;
 
-/// An open stream.
 pub(crate) type Stream = Box<dyn AsyncStream>;
 
 /// A stream in both directions.
@@ -43,7 +42,6 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> AsyncStream for S {}
 pub(crate) struct ConnectOptions {
     /// What is sent first on each connection.
     pub(super) settings: RedisConnectionInfo,
-    /// The largest reply.
     pub(super) reply_bytes_max: u64,
     /// The progress of all connections.
     pub(super) progress: Arc<LinkProgress>,
@@ -75,20 +73,12 @@ impl ConnectOptions {
         })
     }
 
-    /// Opens a stream that records its progress.
-    pub(super) async fn dial(
-        &self,
-        server: &Server,
-        progress: Arc<LinkProgress>,
-    ) -> RedisResult<Stream> {
+    pub(super) async fn dial(&self, server: &Server) -> RedisResult<Stream> {
         let host = match server {
-            Server::Unix(path) => {
-                let stream = UnixStream::connect(path).await?;
-                return Ok(Box::new(ProgressStream::new(stream, progress)));
-            }
+            Server::Unix(path) => return Ok(Box::new(UnixStream::connect(path).await?)),
             Server::Tcp(host) => host,
         };
-        let stream = ProgressStream::new(connect(host).await?, progress);
+        let stream = connect(host).await?;
         let Some(config) = &self.tls else {
             return Ok(Box::new(stream));
         };

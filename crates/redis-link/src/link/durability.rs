@@ -13,7 +13,7 @@ use super::check;
 use super::conn::Conn;
 use super::retry::{CallRetry, Resend, Route};
 use super::slot_of_call;
-use crate::error::{CallError, Recovery};
+use crate::error::CallError;
 
 /// How a write is confirmed.
 #[derive(Debug, Clone, Copy)]
@@ -44,21 +44,18 @@ pub(super) async fn run(
     let mut retry = CallRetry::new(inner, slot, timeout, resend).attempt_timeout(timeout * 3 / 4);
     let mut most = Vec::new();
     loop {
-        let error = match retry.route().await {
-            Ok(route) => {
-                let mut replies = Vec::with_capacity(calls.len());
-                match run_at(&route, calls, confirmation, &retry, &mut replies).await {
-                    Ok(level) => return (replies, Ok(level)),
-                    Err(error) => {
-                        if replies.len() > most.len() {
-                            most = replies;
-                        }
-                        error
-                    }
-                }
-            }
+        let route = match retry.route().await {
+            Ok(route) => route,
+            Err(error) => return (most, Err(error)),
+        };
+        let mut replies = Vec::with_capacity(calls.len());
+        let error = match run_at(&route, calls, confirmation, &retry, &mut replies).await {
+            Ok(level) => return (replies, Ok(level)),
             Err(error) => error,
         };
+        if replies.len() > most.len() {
+            most = replies;
+        }
         if let Err(error) = retry.wait_after(error).await {
             return (most, Err(error));
         }
@@ -84,26 +81,15 @@ async fn run_at(
             confirmation,
             retry,
         );
-        let is_last = match ran.await {
-            Ok((reply, level)) => {
-                let is_refused = is_refused(&reply);
-                replies.push(reply);
-                reached = Ok(level);
-                is_refused
-            }
-            Err(error) => {
-                reached = Err(error);
-                true
-            }
-        };
-        if is_last {
+        reached = ran.await.map(|(reply, level)| {
+            replies.push(reply);
+            level
+        });
+        if reached.is_err() || replies.last().is_some_and(is_refused) {
             break;
         }
     }
-    let is_reusable = !matches!(&reached, Err(error) if error.recovery == Recovery::Unknown);
-    if is_reusable {
-        route.node.give_back(conn);
-    }
+    route.give_back(conn, &reached);
     reached
 }
 

@@ -1,17 +1,16 @@
 //! One server: the shared connection and a pool of dedicated ones.
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use redis::{Cmd, Value};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::conn::{CloseHandle, Conn, PushHandler};
 use super::dial::ConnectOptions;
-use super::progress::LinkProgress;
 use super::{BoxFuture, backoff, lock};
 use crate::address::Server;
-use crate::error::CallError;
+use crate::error::{CallError, Recovery};
 
 /// Timeout of one connection attempt. After a lost packet, a new attempt is faster than waiting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -23,7 +22,6 @@ const MAX_IDLE: usize = 128;
 /// Longest delay between two connection attempts.
 const MAX_BACKOFF: Duration = Duration::from_millis(500);
 
-/// One server.
 pub(crate) struct Node {
     server: Server,
     name: Arc<str>,
@@ -57,11 +55,6 @@ impl Node {
 
     pub(crate) fn server(&self) -> &Server {
         &self.server
-    }
-
-    /// The progress of all connections of the link.
-    pub(crate) fn progress(&self) -> &Arc<LinkProgress> {
-        &self.options.progress
     }
 
     /// The address, for messages.
@@ -127,6 +120,20 @@ impl Node {
             .unwrap_or_else(|_| Err(CallError::connect_timeout(&self.name, until - started)))
     }
 
+    /// Sends a command that only reads. Without a reply, the outcome of the caller's call is not unknown.
+    pub(crate) async fn query(&self, cmd: &Cmd, timeout: Duration) -> Result<Value, CallError> {
+        let until = Instant::now() + timeout;
+        let conn = self.shared(until).await?;
+        let reply = conn.call(cmd, until).await;
+        reply.map_err(|error| match error.recovery {
+            Recovery::Unknown => {
+                self.discard(&conn);
+                CallError::no_server(format!("no reply from {}", self.name))
+            }
+            _ => error,
+        })
+    }
+
     /// Returns a connection with no call in flight to the pool.
     pub(crate) fn give_back(&self, conn: Conn) {
         let mut idle = lock(&self.idle);
@@ -174,12 +181,6 @@ impl Node {
         close_handles.retain(|close_handle| !close_handle.is_dropped());
         close_handles.push(conn.close_handle());
         Ok(conn)
-    }
-}
-
-impl fmt::Debug for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Node({})", self.name)
     }
 }
 

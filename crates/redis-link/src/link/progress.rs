@@ -3,14 +3,11 @@
 //! Bytes that are read count. Bytes that are written count only if the socket was full before: the
 //! kernel accepts bytes for a server that no longer reads until its buffers are full.
 
-use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, timeout_at};
 
 /// How many times its timeout a call may take while bytes move, so that a server that sends a byte now
@@ -61,68 +58,12 @@ impl LinkProgress {
         self.started + Duration::from_millis(self.moved.load(Ordering::Relaxed))
     }
 
-    fn record(&self) {
+    pub(super) fn record(&self) {
         let elapsed = u64::try_from(self.started.elapsed().as_millis());
         self.moved
             .store(elapsed.unwrap_or(u64::MAX), Ordering::Relaxed);
         if let Some(all) = &self.all {
             all.record();
         }
-    }
-}
-
-/// A stream that records its progress.
-pub(crate) struct ProgressStream<S> {
-    inner: S,
-    progress: Arc<LinkProgress>,
-    /// The socket was full at the last write.
-    is_full: bool,
-}
-
-impl<S> ProgressStream<S> {
-    pub(crate) fn new(inner: S, progress: Arc<LinkProgress>) -> Self {
-        Self {
-            inner,
-            progress,
-            is_full: false,
-        }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for ProgressStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        if buffer.filled().len() > before {
-            self.progress.record();
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for ProgressStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.inner).poll_write(context, bytes);
-        let was_full = std::mem::replace(&mut self.is_full, written.is_pending());
-        if was_full && matches!(&written, Poll::Ready(Ok(_))) {
-            self.progress.record();
-        }
-        written
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(context)
     }
 }

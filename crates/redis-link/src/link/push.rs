@@ -27,27 +27,13 @@ pub enum ChannelKind {
     Sharded,
 }
 
-/// A push message of a subscription.
-#[derive(Debug)]
-pub(crate) enum Push {
-    /// A published message.
-    Message {
-        /// The channel.
-        channel: Bytes,
-        /// The payload.
-        bytes: Bytes,
-    },
-    /// The subscription ended: the connection was lost or the slot moved.
-    Ended,
-}
+/// The channel and the payload of a published message; `None` if the subscription ended, because the
+/// connection was lost or the slot moved.
+pub(crate) type Push = Option<(Bytes, Bytes)>;
 
-impl Push {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Message { channel, bytes } => channel.len() + bytes.len(),
-            Self::Ended => 0,
-        }
-    }
+fn size(push: &Push) -> usize {
+    let message = push.as_ref();
+    message.map_or(0, |(channel, bytes)| channel.len() + bytes.len())
 }
 
 /// The queue of push messages from several connections.
@@ -93,11 +79,10 @@ impl PushReceiver {
         Ok(conn)
     }
 
-    /// Waits for the next message.
     pub(crate) async fn next(&mut self) -> Push {
         // Never closed: `self` holds a sender.
-        let push = self.receiver.recv().await.unwrap_or(Push::Ended);
-        self.queued_bytes.fetch_sub(push.bytes(), Ordering::Relaxed);
+        let push = self.receiver.recv().await.flatten();
+        self.queued_bytes.fetch_sub(size(&push), Ordering::Relaxed);
         push
     }
 
@@ -114,7 +99,7 @@ impl PushReceiver {
             let Some(message) = parse(push) else {
                 return;
             };
-            let bytes = message.bytes();
+            let bytes = size(&message);
             let queued = queued_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
             // The end of a subscription has no bytes: it is always queued if there is room.
             let is_too_much = bytes > 0 && queued > CAPACITY_BYTES;
@@ -130,14 +115,9 @@ fn parse(push: PushInfo) -> Option<Push> {
     match push.kind {
         PushKind::Message | PushKind::SMessage => {
             let mut data = push.data.into_iter().map(bytes);
-            Some(Push::Message {
-                channel: data.next()??,
-                bytes: data.next()??,
-            })
+            Some(Some((data.next()??, data.next()??)))
         }
-        PushKind::Disconnection | PushKind::SUnsubscribe | PushKind::Unsubscribe => {
-            Some(Push::Ended)
-        }
+        PushKind::Disconnection | PushKind::SUnsubscribe | PushKind::Unsubscribe => Some(None),
         _ => None,
     }
 }
@@ -177,17 +157,16 @@ mod tests {
             "three and their channels are too much"
         );
         for _ in 0..2 {
-            assert!(
-                matches!(pushes.next().await, Push::Message { bytes, .. } if bytes.len() == large)
-            );
+            let (_, bytes) = pushes.next().await.expect("a message");
+            assert_eq!(bytes.len(), large);
         }
         handler(message(large));
         assert!(!pushes.take_overflow(), "there is room again");
-        assert!(matches!(pushes.next().await, Push::Message { .. }));
+        assert!(pushes.next().await.is_some());
         handler(PushInfo {
             kind: PushKind::Disconnection,
             data: Vec::new(),
         });
-        assert!(matches!(pushes.next().await, Push::Ended));
+        assert!(pushes.next().await.is_none());
     }
 }

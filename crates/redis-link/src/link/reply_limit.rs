@@ -2,12 +2,7 @@
 //! server says it is.
 
 use std::fmt;
-use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
-
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Memory that an element of a list takes, in addition to its bytes.
 const ELEMENT_BYTES: u64 = 64;
@@ -32,60 +27,8 @@ impl std::error::Error for ReplyTooLarge {}
 /// Set when a reply exceeded the limit: the client library passes the error to one caller at most.
 pub(crate) type Exceeded = Arc<OnceLock<ReplyTooLarge>>;
 
-/// A stream that fails when a reply exceeds the limit, or says that it will.
-pub(crate) struct ReplyLimitStream<S> {
-    inner: S,
-    size: ReplySize,
-    exceeded: Exceeded,
-}
-
-impl<S> ReplyLimitStream<S> {
-    pub(crate) fn new(inner: S, limit: u64, exceeded: Exceeded) -> Self {
-        Self {
-            inner,
-            size: ReplySize::new(limit),
-            exceeded,
-        }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for ReplyLimitStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        let read = self.size.read(&buffer.filled()[before..]);
-        Poll::Ready(read.map_err(|error| {
-            // Set once: the connection ends.
-            let _ = self.exceeded.set(error);
-            io::Error::other(error)
-        }))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for ReplyLimitStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(context)
-    }
-}
-
 /// Follows the framing of replies (RESP2 and RESP3) and counts the size of the current one.
-struct ReplySize {
+pub(super) struct ReplySize {
     limit: u64,
     size: u64,
     /// Values of the current reply that have not been read.
@@ -97,7 +40,7 @@ struct ReplySize {
 }
 
 impl ReplySize {
-    fn new(limit: u64) -> Self {
+    pub(super) fn new(limit: u64) -> Self {
         Self {
             limit,
             size: 0,
@@ -107,7 +50,7 @@ impl ReplySize {
         }
     }
 
-    fn read(&mut self, mut bytes: &[u8]) -> Result<(), ReplyTooLarge> {
+    pub(super) fn read(&mut self, mut bytes: &[u8]) -> Result<(), ReplyTooLarge> {
         while !bytes.is_empty() {
             if self.body > 0 {
                 let count = bytes

@@ -88,7 +88,6 @@ impl<'a> CallRetry<'a> {
         self
     }
 
-    /// Returns the timeout of a call.
     pub(crate) fn timeout(&self) -> Duration {
         self.inner.address.timeout
     }
@@ -98,8 +97,20 @@ impl<'a> CallRetry<'a> {
         self.until.min(Instant::now() + self.attempt_timeout)
     }
 
-    /// Returns the destination of the next attempt.
-    pub(crate) async fn route(&mut self) -> Result<Route, CallError> {
+    /// Returns the destination of the next attempt, once it is known.
+    pub(crate) async fn route(&mut self) -> Result<Route> {
+        loop {
+            match self.find_route().await {
+                Ok(route) => return Ok(route),
+                Err(error) => {
+                    let waited: BoxFuture<'_, _> = Box::pin(self.wait_after(error));
+                    waited.await?;
+                }
+            }
+        }
+    }
+
+    async fn find_route(&mut self) -> Result<Route, CallError> {
         let topology = &self.inner.topology;
         let ask = self.ask.take();
         let node = match (&ask, &self.node) {
@@ -155,6 +166,13 @@ impl<'a> CallRetry<'a> {
 }
 
 impl Route {
+    /// Returns a dedicated connection to the pool, unless a reply may still arrive on it.
+    pub(crate) fn give_back<T>(&self, conn: Conn, outcome: &Result<T, CallError>) {
+        if !matches!(outcome, Err(error) if error.recovery == Recovery::Unknown) {
+            self.node.give_back(conn);
+        }
+    }
+
     /// Sends a command on the shared connection.
     pub(crate) async fn send(&self, cmd: &Cmd, deadline: Instant) -> Result<Value, CallError> {
         let conn = self.node.shared(deadline).await?;

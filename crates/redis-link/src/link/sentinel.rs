@@ -2,13 +2,10 @@
 //! failovers.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use redis::{Cmd, Value};
-use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use windlass_core::{ErrorKind, Result};
@@ -16,9 +13,9 @@ use windlass_core::{ErrorKind, Result};
 use super::check::HelloReply;
 use super::dial::ConnectOptions;
 use super::node::Node;
-use super::progress::LinkProgress;
 use super::single_flight::SingleFlight;
-use super::{BoxFuture, LinkMode, lock, sentinel_events};
+use super::topology::Changes;
+use super::{LinkMode, lock, sentinel_events};
 use crate::address::{Host, LinkAddress, Server};
 use crate::error::{CallError, Recovery};
 
@@ -28,7 +25,6 @@ const QUERY_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a `+switch-master` event takes precedence over what other sentinels still report.
 const EVENT_TTL: Duration = Duration::from_secs(30);
 
-/// A primary discovered through sentinels.
 pub(crate) struct Sentinel {
     sentinels: Vec<Arc<Node>>,
     master: String,
@@ -36,9 +32,8 @@ pub(crate) struct Sentinel {
     current: Mutex<Option<Arc<Node>>>,
     /// The latest `+switch-master` event: the new primary, and when it was received.
     switched: Mutex<Option<(Server, Instant)>>,
-    is_stale: AtomicBool,
-    discovery: SingleFlight,
-    changes: watch::Sender<u64>,
+    pub(super) discovery: SingleFlight,
+    changes: Changes,
     tasks: Mutex<Vec<AbortHandle>>,
 }
 
@@ -48,6 +43,7 @@ impl Sentinel {
         hosts: &[Host],
         master: &str,
         options: ConnectOptions,
+        changes: Changes,
     ) -> Result<Arc<Self>> {
         let limit = LinkMode::Store.reply_bytes_max();
         let sentinel_options =
@@ -62,9 +58,8 @@ impl Sentinel {
             options,
             current: Mutex::default(),
             switched: Mutex::default(),
-            is_stale: AtomicBool::new(false),
             discovery: SingleFlight::default(),
-            changes: watch::Sender::new(0),
+            changes,
             tasks: Mutex::default(),
         }))
     }
@@ -79,43 +74,24 @@ impl Sentinel {
         }
     }
 
-    /// Returns the primary.
     pub(super) async fn node(&self, until: Instant) -> Result<Arc<Node>, CallError> {
         let known = || lock(&self.current).clone();
         if let Some(node) = known()
-            && !self.is_stale.load(Ordering::Acquire)
+            && !self.discovery.is_stale()
         {
             return Ok(node);
         }
-        let found: BoxFuture<'_, _> = Box::pin(self.discovery.run(self.discover()));
-        tokio::time::timeout_at(until, found)
-            .await
-            .unwrap_or_else(|_| {
-                Err(CallError::no_server(
-                    "timed out while asking the sentinels for the primary",
-                ))
-            })?;
+        let what = "asking the sentinels for the primary";
+        let found = self.discovery.run_until(until, what, self.discover());
+        found.await?;
         known().ok_or_else(|| CallError::no_server("the primary is unknown"))
     }
 
     /// Marks the primary as stale if it does not reply or is no longer primary.
     pub(super) fn record_error(&self, error: &CallError) {
         if !matches!(error.recovery, Recovery::Retry | Recovery::Fatal) {
-            self.mark_stale();
+            self.discovery.mark_stale();
         }
-    }
-
-    /// Makes the next call discover the primary again.
-    pub(super) fn mark_stale(&self) {
-        self.is_stale.store(true, Ordering::Release);
-    }
-
-    pub(super) fn progress(&self) -> &Arc<LinkProgress> {
-        &self.options.progress
-    }
-
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
     }
 
     pub(super) fn master(&self) -> &str {
@@ -127,7 +103,7 @@ impl Sentinel {
     pub(super) async fn switch_to(&self, host: Host) {
         let server = Server::Tcp(host);
         *lock(&self.switched) = Some((server.clone(), Instant::now()));
-        self.mark_stale();
+        self.discovery.mark_stale();
         let old = lock(&self.current).take_if(|node| *node.server() != server);
         if let Some(old) = old {
             old.close_all();
@@ -138,15 +114,6 @@ impl Sentinel {
 
     /// Queries all sentinels and uses the first server that confirms it is primary.
     async fn discover(&self) -> Result<(), CallError> {
-        self.is_stale.store(false, Ordering::Release);
-        let outcome = self.try_candidates().await;
-        if outcome.is_err() {
-            self.mark_stale();
-        }
-        outcome
-    }
-
-    async fn try_candidates(&self) -> Result<(), CallError> {
         let mut latest = CallError::no_server("cannot connect to any sentinel");
         for server in self.candidates().await? {
             match self.verify_primary(&server).await {
@@ -200,21 +167,10 @@ impl Sentinel {
 
     /// Returns the server if it reports itself as primary.
     async fn verify_primary(&self, server: &Server) -> Result<Arc<Node>, CallError> {
-        let known = lock(&self.current)
-            .clone()
-            .filter(|node| node.server() == server);
-        let node = match known {
-            Some(node) => node,
-            None => Node::new(server, &self.options),
-        };
-        let until = Instant::now() + QUERY_TIMEOUT;
-        let conn = node.shared(until).await?;
-        let reply = conn.call(&redis::cmd("HELLO"), until).await;
-        // A read without a reply does not make the outcome of the caller's call unknown.
-        let hello = reply.map_err(|error| match error.recovery {
-            Recovery::Unknown => CallError::no_server(format!("no reply from {server}")),
-            _ => error,
-        })?;
+        let known = lock(&self.current).clone();
+        let known = known.filter(|node| node.server() == server);
+        let node = known.unwrap_or_else(|| Node::new(server, &self.options));
+        let hello = node.query(&redis::cmd("HELLO"), QUERY_TIMEOUT).await?;
         if HelloReply::parse(&node, hello)?.is_primary() {
             Ok(node)
         } else {
@@ -240,16 +196,7 @@ async fn query_primary(sentinel: Arc<Node>, master: String) -> Result<Option<Ser
     cmd.arg("SENTINEL")
         .arg("GET-MASTER-ADDR-BY-NAME")
         .arg(master);
-    let until = Instant::now() + QUERY_TIMEOUT;
-    let conn = sentinel.shared(until).await?;
-    let reply = conn.call(&cmd, until).await.map_err(|error| {
-        if error.recovery == Recovery::Unknown {
-            sentinel.discard(&conn);
-            CallError::no_server(format!("no reply from the sentinel {}", sentinel.name()))
-        } else {
-            error
-        }
-    })?;
+    let reply = sentinel.query(&cmd, QUERY_TIMEOUT).await?;
     if reply == Value::Nil {
         return Ok(None);
     }
@@ -267,14 +214,5 @@ impl Drop for Sentinel {
         for task in lock(&self.tasks).drain(..) {
             task.abort();
         }
-    }
-}
-
-impl fmt::Debug for Sentinel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sentinel")
-            .field("master", &self.master)
-            .field("current", &lock(&self.current))
-            .finish_non_exhaustive()
     }
 }

@@ -9,10 +9,9 @@ use tokio::time::{Instant, sleep, timeout};
 use super::backoff;
 use super::conn::Conn;
 use super::node::Node;
-use super::push::{ChannelKind, Push, PushReceiver};
+use super::push::{ChannelKind, PushReceiver};
 use super::sentinel::Sentinel;
 use crate::address::Host;
-use crate::error::CallError;
 
 const CHANNEL: Bytes = Bytes::from_static(b"+switch-master");
 
@@ -30,14 +29,16 @@ pub(super) async fn follow(topology: Weak<Sentinel>, sentinel: Arc<Node>) {
     let mut failures = 0;
     loop {
         let mut pushes = PushReceiver::new();
-        match subscribe(&pushes, &sentinel).await {
+        let (channels, until) = ([CHANNEL], Instant::now() + TIMEOUT);
+        let subscribed = pushes.subscribe(&sentinel, ChannelKind::Plain, &channels, until);
+        match subscribed.await {
             Ok(conn) => {
                 failures = 0;
                 // A failover may have happened before the subscription.
                 let Some(current) = topology.upgrade() else {
                     return;
                 };
-                current.mark_stale();
+                current.discovery.mark_stale();
                 drop(current);
                 receive(&topology, &mut pushes, &conn).await;
             }
@@ -45,13 +46,6 @@ pub(super) async fn follow(topology: Weak<Sentinel>, sentinel: Arc<Node>) {
         }
         sleep(backoff::jittered(failures, MAX_BACKOFF)).await;
     }
-}
-
-async fn subscribe(pushes: &PushReceiver, sentinel: &Node) -> Result<Conn, CallError> {
-    let until = Instant::now() + TIMEOUT;
-    pushes
-        .subscribe(sentinel, ChannelKind::Plain, &[CHANNEL], until)
-        .await
 }
 
 /// Receives events until the connection is lost.
@@ -64,10 +58,7 @@ async fn receive(topology: &Weak<Sentinel>, pushes: &mut PushReceiver, conn: &Co
                 Err(_) => return,
             }
         };
-        let Push::Message { bytes, .. } = push else {
-            return;
-        };
-        let Some(topology) = topology.upgrade() else {
+        let (Some((_, bytes)), Some(topology)) = (push, topology.upgrade()) else {
             return;
         };
         if let Some(host) = parse_event(&bytes, topology.master()) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use redis::{Cmd, Value};
+use redis::Cmd;
 use tokio::time::Instant;
 use windlass_core::{Clock, Error, Result, SystemClock};
 
@@ -41,7 +41,6 @@ pub struct ServerInfo {
     pub error: Option<Error>,
 }
 
-/// Queries every primary.
 pub(super) async fn all(inner: &Inner) -> Result<Vec<ServerInfo>> {
     let until = Instant::now() + inner.address.timeout;
     let nodes = inner.topology.primaries(until).await;
@@ -65,7 +64,8 @@ async fn query(node: &Node, until: Instant) -> Result<ServerInfo, CallError> {
     let mut info = Cmd::new();
     info.arg("INFO")
         .arg(&["server", "memory", "replication", "persistence"]);
-    let info = text(conn.call(&info, until).await?);
+    let info = conn.call(&info, until).await?;
+    let info: String = redis::from_redis_value(info).unwrap_or_default();
     let fields: HashMap<&str, &str> = info
         .lines()
         .filter_map(|line| line.split_once(':'))
@@ -110,8 +110,4 @@ async fn clock_ahead_ms(conn: &Conn, until: Instant) -> Option<i64> {
     let theirs = i64::try_from(seconds * 1000 + micros / 1000).ok()?;
     let ours = i64::try_from(before.midpoint(after) / 1000).ok()?;
     Some(theirs - ours)
-}
-
-fn text(value: Value) -> String {
-    redis::from_redis_value(value).unwrap_or_default()
 }

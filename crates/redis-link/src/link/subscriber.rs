@@ -12,7 +12,7 @@ use windlass_core::Result;
 use super::backoff;
 use super::conn::Conn;
 use super::node::Node;
-use super::push::{ChannelKind, Push, PushReceiver};
+use super::push::{ChannelKind, PushReceiver};
 use super::retry::{CallRetry, Resend};
 use super::{Inner, slot_of};
 use crate::error::CallError;
@@ -95,8 +95,8 @@ impl Subscriber {
             tokio::select! {
                 biased;
                 push = current.pushes.next() => match push {
-                    Push::Message { channel, bytes } => return SubscriberEvent::Message { channel, bytes },
-                    Push::Ended => self.current = None,
+                    Some((channel, bytes)) => return SubscriberEvent::Message { channel, bytes },
+                    None => self.current = None,
                 },
                 _ = self.changes.changed() => self.current = None,
                 // Measured from the last reply, because callers may cancel and call again often.

@@ -12,18 +12,23 @@ use super::dial::ConnectOptions;
 use super::node::Node;
 use super::progress::LinkProgress;
 use super::sentinel::Sentinel;
-use super::single::Single;
 use crate::address::{Kind, LinkAddress};
-use crate::error::{CallError, Redirect};
+use crate::error::{CallError, Recovery, Redirect};
+
+/// Notified when a primary changes.
+pub(super) type Changes = Arc<watch::Sender<u64>>;
 
 /// The servers of a store.
-#[derive(Debug)]
-pub(crate) enum Topology {
-    /// One server.
-    Single(Single),
-    /// A primary discovered through sentinels.
+pub(crate) struct Topology {
+    servers: Servers,
+    changes: Changes,
+    /// The progress of all connections.
+    pub(super) progress: Arc<LinkProgress>,
+}
+
+enum Servers {
+    Single(Arc<Node>),
     Sentinel(Arc<Sentinel>),
-    /// Nodes that each own some slots.
     Cluster(Arc<Cluster>),
 }
 
@@ -32,67 +37,62 @@ impl Topology {
     pub(crate) fn new(address: &LinkAddress, mode: LinkMode) -> Result<Self> {
         let limit = mode.reply_bytes_max();
         let options = ConnectOptions::new(&address.login, address.db, address.tls.as_ref(), limit)?;
-        match &address.kind {
-            Kind::Single(server) => Ok(Self::Single(Single::new(Node::new(server, &options)))),
+        let progress = Arc::clone(&options.progress);
+        let changes = Changes::default();
+        let on_change = Arc::clone(&changes);
+        let servers = match &address.kind {
+            Kind::Single(server) => Servers::Single(Node::new(server, &options)),
             Kind::Sentinel { hosts, master } => {
-                let sentinel = Sentinel::new(address, hosts, master, options)?;
+                let sentinel = Sentinel::new(address, hosts, master, options, on_change)?;
                 sentinel.follow();
-                Ok(Self::Sentinel(sentinel))
+                Servers::Sentinel(sentinel)
             }
-            Kind::Cluster { hosts } => Ok(Self::Cluster(Cluster::new(hosts, options))),
-        }
+            Kind::Cluster { hosts } => Servers::Cluster(Cluster::new(hosts, options, on_change)),
+        };
+        Ok(Self {
+            servers,
+            changes,
+            progress,
+        })
     }
 
     /// Returns the primary of a slot.
     pub(crate) async fn node(&self, slot: u16, until: Instant) -> Result<Arc<Node>, CallError> {
-        match self {
-            Self::Single(single) => Ok(single.node()),
-            Self::Sentinel(sentinel) => sentinel.node(until).await,
-            Self::Cluster(cluster) => cluster.node(slot, until).await,
+        match &self.servers {
+            Servers::Single(node) => Ok(Arc::clone(node)),
+            Servers::Sentinel(sentinel) => sentinel.node(until).await,
+            Servers::Cluster(cluster) => cluster.node(slot, until).await,
         }
     }
 
     /// Returns the server that an ASK redirect names while a slot is being migrated.
     pub(crate) fn ask_target(&self, ask: &Redirect, asked: &Arc<Node>) -> Arc<Node> {
-        match self {
-            Self::Single(_) | Self::Sentinel(_) => Arc::clone(asked),
-            Self::Cluster(cluster) => cluster.ask_target(ask, asked),
+        match &self.servers {
+            Servers::Cluster(cluster) => cluster.ask_target(ask, asked),
+            _ => Arc::clone(asked),
         }
     }
 
-    /// Returns every primary.
     pub(crate) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<Node>>, CallError> {
-        match self {
-            Self::Single(single) => Ok(vec![single.node()]),
-            Self::Sentinel(sentinel) => Ok(vec![sentinel.node(until).await?]),
-            Self::Cluster(cluster) => cluster.primaries(until).await,
+        match &self.servers {
+            Servers::Cluster(cluster) => cluster.primaries(until).await,
+            _ => Ok(vec![self.node(0, until).await?]),
         }
     }
 
     /// Updates the topology after an error or a missing reply.
     pub(crate) fn record_error(&self, node: &Arc<Node>, error: &CallError) {
-        match self {
-            Self::Single(single) => single.record_error(error),
-            Self::Sentinel(sentinel) => sentinel.record_error(error),
-            Self::Cluster(cluster) => cluster.record_error(node, error),
+        match &self.servers {
+            // No longer primary: the host name may now resolve to another server.
+            Servers::Single(node) if error.recovery == Recovery::Rediscover => node.close_all(),
+            Servers::Single(_) => {}
+            Servers::Sentinel(sentinel) => sentinel.record_error(error),
+            Servers::Cluster(cluster) => cluster.record_error(node, error),
         }
-    }
-
-    /// Returns the progress of all connections.
-    pub(crate) fn progress(&self) -> Arc<LinkProgress> {
-        Arc::clone(match self {
-            Self::Single(single) => single.progress(),
-            Self::Sentinel(sentinel) => sentinel.progress(),
-            Self::Cluster(cluster) => cluster.progress(),
-        })
     }
 
     /// Returns a receiver that is notified when a primary changes.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
-        match self {
-            Self::Single(single) => single.changes(),
-            Self::Sentinel(sentinel) => sentinel.changes(),
-            Self::Cluster(cluster) => cluster.changes(),
-        }
+        self.changes.subscribe()
     }
 }
