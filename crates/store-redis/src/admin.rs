@@ -23,7 +23,7 @@ impl RedisStore {
         let address = self.link().address();
         Ok(RedisInfo {
             prefix: address.prefix.clone(),
-            requested: address.durability.into(),
+            requested: address.durability,
             servers: self.link().info().await?,
         })
     }
@@ -40,5 +40,5 @@ impl RedisStore {
 /// Parses a URL, including its options, and returns the durability it requests. Errors never quote
 /// the URL, because it may contain a password.
 pub fn check_url(url: &str) -> Result<DurabilityLevel> {
-    Ok(LinkAddress::parse(url)?.durability.into())
+    Ok(LinkAddress::parse(url)?.durability)
 }

@@ -30,7 +30,6 @@ use start::Start;
 /// The scan of one key.
 #[derive(Debug)]
 struct Stage {
-    /// The key.
     name: &'static str,
     /// The script that checks a page of it.
     script: fn(&'static Scripts) -> &'static Script,
@@ -184,10 +183,7 @@ impl Queue {
         audited: &mut Audited,
     ) -> Result<Option<Phase>> {
         let partitions = self.partitions();
-        let partition = &partitions
-            .get(cursor.partition)
-            .ok_or_else(bad_cursor)?
-            .partition;
+        let partition = partitions.get(cursor.partition).ok_or_else(bad_cursor)?;
         match cursor.phase {
             Phase::Start => match self.start_audit(partition).await? {
                 Start::Absent => Ok(None),

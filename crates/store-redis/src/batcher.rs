@@ -4,7 +4,6 @@
 //! the next.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +17,6 @@ type BatchFuture<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
 type RunBatch<T, R> = Box<dyn Fn(Vec<T>) -> BatchFuture<R> + Send + Sync>;
 type Weigh<T> = Box<dyn Fn(&T) -> usize + Send + Sync>;
 
-/// Limits of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLimits {
     /// Maximum number of items. A single call with more is sent alone.
@@ -29,26 +27,14 @@ pub(crate) struct BatchLimits {
     pub(crate) in_flight: usize,
 }
 
-impl Default for BatchLimits {
-    fn default() -> Self {
-        Self {
-            items: 500,
-            weight: 4 * 1024 * 1024,
-            in_flight: 1,
-        }
-    }
-}
-
-/// Merges calls into batches; clones share one queue.
-pub(crate) struct Batcher<T, R> {
-    inner: Arc<Inner<T, R>>,
-    progress: Arc<LinkProgress>,
-}
+/// Merges calls into batches.
+pub(crate) struct Batcher<T, R>(Arc<Inner<T, R>>);
 
 struct Inner<T, R> {
     run: RunBatch<T, R>,
     weigh: Weigh<T>,
     limits: BatchLimits,
+    progress: Arc<LinkProgress>,
     pending: Mutex<Pending<T, R>>,
 }
 
@@ -71,32 +57,26 @@ where
     R: Send + 'static,
 {
     /// `run` sends a batch and returns one result per item, in order; `weigh` returns the weight of an item.
+    /// Calls wait longer than their timeout while `progress` goes on.
     pub(crate) fn new<F>(
         limits: BatchLimits,
+        progress: Arc<LinkProgress>,
         weigh: impl Fn(&T) -> usize + Send + Sync + 'static,
         run: impl Fn(Vec<T>) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<Vec<R>>> + Send + 'static,
     {
-        Self {
-            inner: Arc::new(Inner {
-                run: Box::new(move |items| Box::pin(run(items))),
-                weigh: Box::new(weigh),
-                limits,
-                pending: Mutex::new(Pending {
-                    calls: VecDeque::new(),
-                    in_flight: 0,
-                }),
+        Self(Arc::new(Inner {
+            run: Box::new(move |items| Box::pin(run(items))),
+            weigh: Box::new(weigh),
+            limits,
+            progress,
+            pending: Mutex::new(Pending {
+                calls: VecDeque::new(),
+                in_flight: 0,
             }),
-            progress: LinkProgress::new(None),
-        }
-    }
-
-    /// Makes calls wait longer than their timeout while this progress goes on.
-    pub(crate) fn with_progress(mut self, progress: Arc<LinkProgress>) -> Self {
-        self.progress = progress;
-        self
+        }))
     }
 
     /// Sends items in the next batch and returns their results, in order. If the caller is dropped
@@ -106,18 +86,18 @@ where
             return Ok(Vec::new());
         }
         let (reply, replied) = oneshot::channel();
-        self.inner.pending().calls.push_back(PendingCall {
-            weight: items.iter().map(&self.inner.weigh).sum(),
+        self.0.pending().calls.push_back(PendingCall {
+            weight: items.iter().map(&self.0.weigh).sum(),
             items,
             reply,
         });
-        self.inner.send_batches();
+        self.0.send_batches();
         replied.await.unwrap_or_else(|_| Err(aborted()))
     }
 
     /// Like [`Self::call`], with a deadline for waiting and sending together; longer while bytes move.
     pub(crate) async fn call_until(&self, until: Instant, items: Vec<T>) -> Result<Vec<R>> {
-        let replied = self.progress.wait(until, self.call(items)).await;
+        let replied = self.0.progress.wait(until, self.call(items)).await;
         replied.unwrap_or_else(|| Err(timed_out()))
     }
 }
@@ -216,23 +196,6 @@ impl<T: Send + 'static, R: Send + 'static> Drop for InFlight<T, R> {
     }
 }
 
-impl<T, R> Clone for Batcher<T, R> {
-    fn clone(&self) -> Self {
-        Self {
-            inner: Arc::clone(&self.inner),
-            progress: Arc::clone(&self.progress),
-        }
-    }
-}
-
-impl<T, R> fmt::Debug for Batcher<T, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batcher")
-            .field("limits", &self.inner.limits)
-            .finish_non_exhaustive()
-    }
-}
-
 fn send_error<R>(callers: Vec<(usize, oneshot::Sender<Result<Vec<R>>>)>, error: &Error) {
     for (_, caller) in callers {
         // The caller may have been dropped.
@@ -256,7 +219,7 @@ fn timed_out() -> Error {
     )
 }
 
-fn aborted() -> Error {
+pub(crate) fn aborted() -> Error {
     Error::new(
         ErrorKind::OutcomeUnknown,
         "the call was aborted while in flight; it may have been applied",

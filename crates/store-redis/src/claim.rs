@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, Fraction, JobLease, LeaseStatus, Mode, Owner,
-    Renewal, Renewed, Result, Timestamp, Token,
+    Claim, ClaimRequest, ClaimedJob, Claimer, Error, JobLease, Mode, Owner, Renewal, Renewed,
+    Result, Timestamp, Token,
 };
 use windlass_redis_link::reply::Reply;
 
@@ -17,22 +17,19 @@ use crate::codec::names::{
     AT_MOST_ONCE, CLAIM_AGAIN, DISPATCH, NEXT_DUE, NOTHING_FOUND, PAYLOADS_ONLY, SHARED_OPTS,
 };
 use crate::codec::opts::Opts;
-use crate::outcome::release_args;
-use crate::partition::{Partition, count_of, number_arg, text_arg};
+use crate::outcome::{EncodedOutcome, outcome_args};
+use crate::partition::{Partition, number_arg, text_arg};
 
 /// How often a claim that read only stale entries, or reaped a part of a lease, is repeated.
 const AGAIN_MAX: usize = 10_000;
 
-/// The result of a claim.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// Jobs.
     Jobs {
         claim: Claim,
         /// The number of ready jobs left, for a waiter.
         left: u64,
     },
-    /// No jobs.
     Nothing {
         /// The time until the earliest scheduled job is due, if a waiter was registered.
         next_due: Option<Duration>,
@@ -56,18 +53,12 @@ impl Partition {
     pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Option<Claim>> {
         for _ in 0..AGAIN_MAX {
             let args = claim_args(request, None);
-            let (reply, unconfirmed) = self
-                .hand_out(&self.scripts().claim, args, &request.claimer)
-                .await?;
-            match (self.read_claim(reply)?, unconfirmed) {
-                (Found::Jobs { claim, .. }, None) => return Ok(Some(claim)),
-                (Found::Jobs { claim, .. }, Some(error)) => {
-                    self.give_back(request, &claim).await;
-                    return Err(error);
-                }
-                (Found::Nothing { .. }, _) => return Ok(None),
-                (Found::Again, None) => {}
-                (Found::Again, Some(error)) => return Err(error),
+            let script = &self.scripts().claim;
+            let handed_out = self.hand_out(script, args, &request.claimer).await?;
+            match self.read_claim(request, handed_out).await? {
+                Found::Jobs { claim, .. } => return Ok(Some(claim)),
+                Found::Nothing { .. } => return Ok(None),
+                Found::Again => {}
             }
         }
         Ok(None)
@@ -76,49 +67,34 @@ impl Partition {
     /// Releases the jobs of a claim that is not handed out, because too few replicas confirmed it: a lease
     /// that expires would be counted as a lost worker. A worker repeats its claim, and at most once
     /// nothing is given back. If it fails, the lease expires.
-    pub(crate) async fn give_back(&self, request: &ClaimRequest, claim: &Claim) {
+    async fn give_back(&self, request: &ClaimRequest, claim: &Claim) {
         if matches!(request.claimer, Claimer::Single { .. }) && request.mode != Mode::AtMostOnce {
             let jobs = claim.jobs.iter();
             let leases = jobs.map(|job| JobLease::new(job.id.clone(), claim.token));
-            let args = release_args(&leases.collect::<Vec<_>>());
-            let _ = self.run(&self.scripts().release, args).await;
+            let leases: Vec<_> = leases
+                .map(|lease| EncodedOutcome::release(&lease))
+                .collect();
+            let _ = self
+                .run(&self.scripts().release, outcome_args(&leases))
+                .await;
         }
     }
 
-    /// Decodes the reply to a claim, and updates the number of partitions.
-    pub(crate) fn read_claim(&self, reply: Reply) -> Result<Found> {
-        read_claim(reply, &self.partitions_seen)
-    }
-
-    pub(crate) async fn accept(
+    /// Decodes the reply to a claim, and updates the number of partitions. Jobs of a claim that too few
+    /// replicas confirmed are given back.
+    pub(crate) async fn read_claim(
         &self,
-        job_lease: &JobLease,
-        lease: Duration,
-    ) -> Result<LeaseStatus> {
-        let args = vec![
-            text_arg(job_lease.id.as_str()),
-            number_arg(job_lease.token),
-            number_arg(as_ms(lease)),
-        ];
-        let reply = self.run_confirmed(&self.scripts().accept, args).await?;
-        Ok(lease_status(count_of(&reply)?))
-    }
-
-    pub(crate) async fn progress(
-        &self,
-        lease: &JobLease,
-        fraction: Fraction,
-        message: Option<&str>,
-    ) -> Result<LeaseStatus> {
-        let args = vec![
-            text_arg(lease.id.as_str()),
-            number_arg(lease.token),
-            // Rust prints a number so that it is read back exactly.
-            number_arg(fraction.get()),
-            message.map_or_else(Bytes::new, |text| Bytes::from(format!("\t{text}"))),
-        ];
-        let reply = self.run(&self.scripts().progress, args).await?;
-        Ok(lease_status(count_of(&reply)?))
+        request: &ClaimRequest,
+        (reply, unconfirmed): (Reply, Option<Error>),
+    ) -> Result<Found> {
+        match (read_claim(reply, &self.partitions_seen)?, unconfirmed) {
+            (Found::Jobs { claim, .. }, Some(error)) => {
+                self.give_back(request, &claim).await;
+                Err(error)
+            }
+            (Found::Again, Some(error)) => Err(error),
+            (found, _) => Ok(found),
+        }
     }
 
     pub(crate) async fn renew(&self, renewal: &Renewal, lease: Duration) -> Result<Renewed> {
@@ -127,15 +103,6 @@ impl Partition {
     }
 }
 
-fn lease_status(reply: u64) -> LeaseStatus {
-    if reply == 1 {
-        LeaseStatus::Valid
-    } else {
-        LeaseStatus::Lost
-    }
-}
-
-/// The arguments of a claim.
 pub(crate) fn claim_args(request: &ClaimRequest, waiter: Option<&Waiter<'_>>) -> Vec<Bytes> {
     let (owner, worker) = match &request.claimer {
         Claimer::Worker { boot, .. } => (text_arg(Owner::boot(boot).as_str()), Bytes::new()),

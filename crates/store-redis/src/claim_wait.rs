@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::wait::Deadline;
-use windlass_core::{Claim, ClaimRequest, Error, Result};
+use windlass_core::{Claim, ClaimRequest, Result};
 
 use crate::claim::{Found, claim_args};
 use crate::partition::{Partition, claim_error};
@@ -51,7 +51,6 @@ impl Queue {
     }
 }
 
-/// A claim that waits.
 struct WaitingClaim<'a> {
     queue: &'a Queue,
     waiters: Arc<Waiters>,
@@ -156,43 +155,27 @@ impl WaitingClaim<'_> {
 
     /// Claims from one partition. Returns the claim and the number of ready jobs left.
     async fn ask(&self, number: usize, count: usize) -> Result<Option<(Claim, u64)>> {
-        let partition = Arc::clone(&self.queue.partitions()[number].partition);
+        let partition = Arc::clone(&self.queue.partitions()[number]);
         let request = for_partition(self.request, partition.number, count);
         let args = claim_args(&request, Some(&self.waiters.waiter(count)));
         self.waiters.asking(number);
         let script = &partition.scripts().claim;
         let handed_out = partition.hand_out(script, args, &request.claimer).await?;
-        self.read(&partition, &request, handed_out).await
+        let found = partition.read_claim(&request, handed_out).await?;
+        Ok(self.read(number, found))
     }
 
-    /// Reads the reply to a claim that registers. Jobs of a claim that too few replicas confirmed are
-    /// given back.
-    async fn read(
-        &self,
-        partition: &Partition,
-        request: &ClaimRequest,
-        (reply, unconfirmed): (Reply, Option<Error>),
-    ) -> Result<Option<(Claim, u64)>> {
-        match (partition.read_claim(reply)?, unconfirmed) {
-            (Found::Jobs { claim, left }, None) => return Ok(Some((claim, left))),
-            (Found::Jobs { claim, .. }, Some(error)) => {
-                partition.give_back(request, &claim).await;
-                return Err(error);
-            }
-            (
-                Found::Nothing {
-                    next_due,
-                    registered_for,
-                },
-                _,
-            ) => {
-                let number = partition.number as usize;
-                self.waiters.registered(number, registered_for, next_due);
-            }
-            (Found::Again, None) => {}
-            (Found::Again, Some(error)) => return Err(error),
+    /// Reads what a claim that registers found.
+    fn read(&self, number: usize, found: Found) -> Option<(Claim, u64)> {
+        match found {
+            Found::Jobs { claim, left } => return Some((claim, left)),
+            Found::Nothing {
+                next_due,
+                registered_for,
+            } => self.waiters.registered(number, registered_for, next_due),
+            Found::Again => {}
         }
-        Ok(None)
+        None
     }
 
     /// Blocks on the wake-ups of the only partition, then claims from it.
@@ -220,7 +203,8 @@ impl WaitingClaim<'_> {
         };
         self.waiters.set_parked(false);
         let handed_out = (Reply::list(reply)?, unconfirmed);
-        self.read(&partition, self.request, handed_out).await
+        let found = partition.read_claim(self.request, handed_out).await?;
+        Ok(self.read(0, found))
     }
 
     /// Waits until a partition is woken or its registration is over.

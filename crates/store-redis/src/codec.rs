@@ -38,7 +38,6 @@ pub(crate) fn of_job(id: &JobId, error: &Error) -> Error {
     Error::new(error.kind(), message, error.help().to_owned())
 }
 
-/// Decodes UTF-8.
 pub(crate) fn text<'a>(kind: &str, bytes: &'a [u8]) -> Result<&'a str> {
     str::from_utf8(bytes).map_err(|_| damaged(kind, "not UTF-8"))
 }
@@ -60,7 +59,6 @@ fn token(kind: &str, text: &str) -> Result<Token> {
     text.parse().map_err(|_| damaged(kind, "invalid token"))
 }
 
-/// Decodes a job id.
 pub(crate) fn job_id(kind: &str, bytes: &[u8]) -> Result<JobId> {
     JobId::new(text(kind, bytes)?).map_err(|_| damaged(kind, "invalid id"))
 }

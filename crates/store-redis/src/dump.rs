@@ -30,10 +30,8 @@ use crate::open::RedisStore;
 /// Payloads read at once. The largest has a mebibyte.
 const PAYLOADS: usize = 25;
 
-/// Runs plain commands.
 #[async_trait]
 pub(crate) trait Ask: Sync {
-    /// Runs a command on the server of its key.
     async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value>;
 }
 
@@ -383,11 +381,7 @@ impl Stored {
     }
 
     fn settings(&self) -> Result<windlass_core::Settings> {
-        let texts: Vec<_> = self
-            .settings
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let texts: Vec<_> = self.settings.clone().into_iter().collect();
         rules::settings(&texts)
     }
 }

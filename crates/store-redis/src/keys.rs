@@ -3,16 +3,11 @@
 use bytes::Bytes;
 use windlass_core::QueueName;
 
-/// The Redis type of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyType {
-    /// A hash.
     Hash,
-    /// A list.
     List,
-    /// A set.
     Set,
-    /// A sorted set.
     SortedSet,
     /// A string.
     Text,
@@ -71,17 +66,14 @@ const TABLE: [(&str, KeyType); 36] = [
 ];
 
 impl Key {
-    /// The key with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         TABLE.iter().position(|(known, _)| *known == name).map(Self)
     }
 
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         TABLE[self.0].0
     }
 
-    /// Its Redis type.
     pub(crate) fn kind(self) -> KeyType {
         TABLE[self.0].1
     }
@@ -132,7 +124,6 @@ impl Keys {
             .collect()
     }
 
-    /// One key.
     pub(crate) fn one(&self, name: &str) -> Bytes {
         let at = Key::named(name).map_or(0, |key| key.0);
         self.each[at][0].clone()

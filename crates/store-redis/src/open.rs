@@ -55,7 +55,6 @@ impl RedisStore {
             link,
             scripts: Scripts::of(source),
             clock: options.clock,
-            prefix: address.prefix.clone(),
         };
         Ok(Self {
             inner: Arc::new(Inner {

@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use redis::Value;
 use windlass_core::limits::truncate_message;
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimRequest, Completed, Completion, Due, Failure, JobLease, OutcomeStatus, Result,
-    Retry, Snooze, Token,
+    ClaimRequest, Completed, Completion, Due, Failure, JobLease, OutcomeStatus, Result, Retry,
+    Snooze, Token,
 };
+use windlass_redis_link::copy_error;
 use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
 use crate::claim::{Found, claim_args};
 use crate::codec::names::{RETRY_AT, RETRY_BY_POLICY, RETRY_NEVER};
 use crate::partition::{Partition, distinct_runs, number_arg, text_arg};
+use crate::script::Script;
 
 impl Partition {
     pub(crate) async fn complete(
@@ -57,61 +58,75 @@ impl Partition {
         };
         let (mut reply, unconfirmed) = self.hand_out(script, args, &request.claimer).await?;
         let statuses = read_completed(&reply.text()?, &by_claim)?;
-        let found = self.read_claim(reply)?;
+        let handed_out = (reply, unconfirmed.as_ref().map(copy_error));
+        let found = self.read_claim(request, handed_out).await?;
         if let Some(error) = unconfirmed {
-            if let Found::Jobs { claim, .. } = &found {
-                self.give_back(request, claim).await;
-            }
             return Err(error);
         }
-        let next = self.next_claim(request, found).await?;
+        let next = match found {
+            Found::Jobs { claim, .. } => Some(claim),
+            Found::Nothing { .. } => None,
+            Found::Again => self.claim(request).await?,
+        };
         Ok(Completed { statuses, next })
     }
 
-    async fn next_claim(&self, request: &ClaimRequest, found: Found) -> Result<Option<Claim>> {
-        match found {
-            Found::Jobs { claim, .. } => Ok(Some(claim)),
-            Found::Nothing { .. } => Ok(None),
-            Found::Again => self.claim(request).await,
-        }
-    }
-
-    pub(crate) async fn fail(&self, failures: &[Failure]) -> Result<Vec<OutcomeStatus>> {
-        let mut args = vec![number_arg(failures.len())];
-        for item in failures {
-            args.extend(lease_args(&item.lease));
-            args.push(text_arg(truncate_message(&item.error)));
-            args.push(Bytes::from(match item.retry {
-                Retry::ByPolicy(jitter) => format!("{RETRY_BY_POLICY}{}", jitter.0),
-                Retry::At(due) => format!("{RETRY_AT}{}", due_text(due)),
-                Retry::Permanent => RETRY_NEVER.to_string(),
-            }));
-        }
-        let reply = self.run_confirmed(&self.scripts().fail, args).await?;
-        read_reply(reply, failures.len())
-    }
-
-    pub(crate) async fn release(&self, leases: &[JobLease]) -> Result<Vec<OutcomeStatus>> {
-        let args = release_args(leases);
-        let reply = self.run_confirmed(&self.scripts().release, args).await?;
-        read_reply(reply, leases.len())
-    }
-
-    pub(crate) async fn snooze(&self, snoozes: &[Snooze]) -> Result<Vec<OutcomeStatus>> {
-        let mut args = vec![number_arg(snoozes.len())];
-        for item in snoozes {
-            args.extend(lease_args(&item.lease));
-            args.push(Bytes::from(due_text(item.due)));
-        }
-        let reply = self.run_confirmed(&self.scripts().snooze, args).await?;
-        read_reply(reply, snoozes.len())
+    /// Runs the script of fail, release or snooze.
+    pub(crate) async fn report(
+        &self,
+        script: &'static Script,
+        outcomes: &[EncodedOutcome],
+    ) -> Result<Vec<OutcomeStatus>> {
+        let reply = self.run_confirmed(script, outcome_args(outcomes)).await?;
+        read_statuses(&reply::text(reply)?, outcomes.len())
     }
 }
 
-/// The arguments of release.
-pub(crate) fn release_args(leases: &[JobLease]) -> Vec<Bytes> {
-    let mut args = vec![number_arg(leases.len())];
-    args.extend(leases.iter().flat_map(lease_args));
+/// The outcome of one job as arguments of its script: its id, its token, and what the verb adds.
+#[derive(Debug, Clone)]
+pub(crate) struct EncodedOutcome {
+    pub(crate) token: Token,
+    args: Vec<Bytes>,
+}
+
+impl EncodedOutcome {
+    pub(crate) fn fail(item: &Failure) -> Self {
+        let retry = match item.retry {
+            Retry::ByPolicy(jitter) => format!("{RETRY_BY_POLICY}{}", jitter.0),
+            Retry::At(due) => format!("{RETRY_AT}{}", due_text(due)),
+            Retry::Permanent => RETRY_NEVER.to_string(),
+        };
+        let error = text_arg(truncate_message(&item.error));
+        Self::new(&item.lease, [error, Bytes::from(retry)])
+    }
+
+    pub(crate) fn release(lease: &JobLease) -> Self {
+        Self::new(lease, [])
+    }
+
+    pub(crate) fn snooze(item: &Snooze) -> Self {
+        Self::new(&item.lease, [Bytes::from(due_text(item.due))])
+    }
+
+    fn new<const N: usize>(lease: &JobLease, more: [Bytes; N]) -> Self {
+        Self {
+            token: lease.token,
+            args: lease_args(lease, more),
+        }
+    }
+}
+
+/// The id and the token of a lease, and more, as arguments.
+pub(crate) fn lease_args<const N: usize>(lease: &JobLease, more: [Bytes; N]) -> Vec<Bytes> {
+    let mut args = vec![text_arg(lease.id.as_str()), number_arg(lease.token)];
+    args.extend(more);
+    args
+}
+
+/// The arguments of fail, release or snooze.
+pub(crate) fn outcome_args(outcomes: &[EncodedOutcome]) -> Vec<Bytes> {
+    let mut args = vec![number_arg(outcomes.len())];
+    args.extend(outcomes.iter().flat_map(|outcome| outcome.args.clone()));
     args
 }
 
@@ -172,10 +187,6 @@ fn read_completed(text: &str, by_claim: &[(Token, Vec<usize>)]) -> Result<Vec<Ou
     Ok(statuses)
 }
 
-fn lease_args(lease: &JobLease) -> [Bytes; 2] {
-    [text_arg(lease.id.as_str()), number_arg(lease.token)]
-}
-
 /// A due time as an argument: `MS`, or `+MS` from now.
 fn due_text(due: Due) -> String {
     match due {
@@ -183,10 +194,6 @@ fn due_text(due: Due) -> String {
         Due::After(delay) => format!("+{}", as_ms(delay)),
         Due::At(at) => at.as_ms().to_string(),
     }
-}
-
-fn read_reply(reply: Value, count: usize) -> Result<Vec<OutcomeStatus>> {
-    read_statuses(&reply::text(reply)?, count)
 }
 
 fn read_statuses(text: &str, count: usize) -> Result<Vec<OutcomeStatus>> {

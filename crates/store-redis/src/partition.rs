@@ -10,13 +10,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::{Claimer, Clock, Error, QueueName, Result};
+use windlass_core::{Claimer, Clock, Completion, Error, NewJob, OutcomeStatus, QueueName, Result};
 use windlass_redis_link::reply::{self, Reply};
 use windlass_redis_link::{Call, Link, Resend};
 
+use crate::batcher::Batcher;
 use crate::call_slots::{CallSlot, CallSlots};
 use crate::codec::names::STATS_FIELD;
 use crate::keys::Keys;
+use crate::queue::EnqueueReply;
+use crate::queue::enqueue::{batched, complete_batched, enqueue_batched, result_bytes, weight};
 use crate::script::{Script, Scripts};
 
 /// Help for a claim that is not the same claim when it is repeated.
@@ -38,11 +41,9 @@ pub(crate) struct Shared {
     pub(crate) scripts: &'static Scripts,
     /// Set in tests, where scripts read the time from an argument.
     pub(crate) clock: Option<Arc<dyn Clock>>,
-    pub(crate) prefix: String,
 }
 
 impl Shared {
-    /// A script call on these keys.
     pub(crate) fn call(&self, keys: &Keys, script: &'static Script, mut args: Vec<Bytes>) -> Call {
         if let Some(clock) = &self.clock {
             args.push(Bytes::from(clock.now_us().to_string()));
@@ -56,7 +57,6 @@ impl Shared {
 }
 
 /// One partition of a queue.
-#[derive(Debug)]
 pub(crate) struct Partition {
     pub(crate) queue: QueueName,
     pub(crate) number: u32,
@@ -65,22 +65,32 @@ pub(crate) struct Partition {
     pub(crate) partitions_seen: AtomicU32,
     /// Whether an enqueue found the partition large, so that the queue should grow.
     pub(crate) is_large: AtomicBool,
+    /// Each job comes with the number of partitions its caller knows of.
+    pub(crate) enqueues: Batcher<(u32, NewJob), EnqueueReply>,
+    pub(crate) completes: Batcher<Completion, OutcomeStatus>,
     slots: CallSlots,
     shared: Arc<Shared>,
 }
 
 impl Partition {
-    pub(crate) fn new(shared: Arc<Shared>, queue: QueueName, number: u32) -> Self {
-        let keys = Keys::of_queue(&shared.prefix, &queue, number);
-        Self {
+    pub(crate) fn new(shared: Arc<Shared>, queue: QueueName, number: u32) -> Arc<Self> {
+        let keys = Keys::of_queue(&shared.link.address().prefix, &queue, number);
+        Arc::new_cyclic(|weak_self| Self {
             queue,
             number,
             keys,
             partitions_seen: AtomicU32::new(1),
             is_large: AtomicBool::new(false),
+            enqueues: batched(
+                &shared.link,
+                weak_self,
+                |(_, job)| weight(job),
+                enqueue_batched,
+            ),
+            completes: batched(&shared.link, weak_self, result_bytes, complete_batched),
             slots: CallSlots::new(),
             shared,
-        }
+        })
     }
 
     pub(crate) fn scripts(&self) -> &'static Scripts {
@@ -91,7 +101,6 @@ impl Partition {
         &self.shared.link
     }
 
-    /// A script call on this partition.
     pub(crate) fn call(&self, script: &'static Script, args: Vec<Bytes>) -> Call {
         self.shared.call(&self.keys, script, args)
     }
@@ -164,15 +173,7 @@ impl Partition {
     /// is ever in an unlisted queue. Reads before it writes: a full server rejects all writes, and
     /// workers must still be able to register.
     pub(crate) async fn create(&self) -> Result<()> {
-        let registry = Keys::of_registry(&self.shared.prefix).one("queues");
-        if !self
-            .has("SISMEMBER", &registry, self.queue.as_str())
-            .await?
-        {
-            let mut add = redis::cmd("SADD");
-            add.arg(&registry[..]).arg(self.queue.as_str());
-            Box::pin(self.shared.link.ask(&registry, &add)).await?;
-        }
+        self.add_to_list().await?;
         if !self
             .has("HEXISTS", &self.keys.one("state"), STATS_FIELD)
             .await?
@@ -182,8 +183,15 @@ impl Partition {
         Ok(())
     }
 
-    /// Runs `command`, which checks whether a key has a member.
-    pub(crate) async fn has(&self, command: &str, key: &[u8], member: &str) -> Result<bool> {
+    /// Adds the queue to the list of queues. Returns whether it was missing.
+    pub(crate) async fn add_to_list(&self) -> Result<bool> {
+        let list = Keys::of_registry(&self.shared.link.address().prefix).one("queues");
+        let name = self.queue.as_str();
+        Ok(!self.has("SISMEMBER", &list, name).await? && self.has("SADD", &list, name).await?)
+    }
+
+    /// Runs `command`, which replies with 1 if a key has a member, or did not have the one it adds.
+    async fn has(&self, command: &str, key: &[u8], member: &str) -> Result<bool> {
         let mut ask = redis::cmd(command);
         ask.arg(key).arg(member);
         Ok(reply::int(&Box::pin(self.shared.link.ask(key, &ask)).await?)? == 1)
@@ -204,7 +212,6 @@ impl Partition {
     }
 }
 
-/// Whether a reply is this text.
 pub(crate) fn is_text(value: &Value, expected: &[u8]) -> bool {
     match value {
         Value::BulkString(bytes) => bytes == expected,
@@ -213,17 +220,14 @@ pub(crate) fn is_text(value: &Value, expected: &[u8]) -> bool {
     }
 }
 
-/// A number as an argument.
 pub(crate) fn number_arg(value: impl Display) -> Bytes {
     Bytes::from(format!("{value}"))
 }
 
-/// A text as an argument.
 pub(crate) fn text_arg(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-/// A reply that is a count.
 pub(crate) fn count_of(value: &Value) -> Result<u64> {
     Ok(u64::try_from(reply::int(value)?).unwrap_or_default())
 }

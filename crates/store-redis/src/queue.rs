@@ -1,7 +1,7 @@
 //! A queue: distributes calls over its partitions and merges their replies.
 
 mod dedup;
-mod enqueue;
+pub(crate) mod enqueue;
 mod fan_out;
 mod grow;
 mod outcome;
@@ -17,14 +17,13 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Claimer, Completion, Enqueued, Error, ErrorKind, Mode, NewJob,
-    OutcomeStatus, QueueName, Result,
+    BootId, Claim, ClaimRequest, Claimer, Enqueued, Error, ErrorKind, Mode, NewJob, QueueName,
+    Result,
 };
 use windlass_redis_link::deadline;
 
 pub(crate) use enqueue::{result_bytes, weight};
 
-use crate::batcher::Batcher;
 use crate::claim_wait::Waiters;
 use crate::partition::{Partition, Shared};
 
@@ -36,12 +35,10 @@ pub(crate) const BATCH_MAX: usize = 200;
 /// Payload bytes after which the next script call starts.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// One queue.
-#[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) name: QueueName,
     shared: Arc<Shared>,
-    partitions: RwLock<Arc<[Arc<BatchedPartition>]>>,
+    partitions: RwLock<Arc<[Arc<Partition>]>>,
     /// Which partition the next single claim starts with.
     turn: AtomicU32,
     known: KnownCounts,
@@ -49,15 +46,6 @@ pub(crate) struct Queue {
     /// The waiting claims: of each boot, and of all others together.
     waiters: Mutex<HashMap<Option<BootId>, Arc<Waiters>>>,
     weak_self: Weak<Self>,
-}
-
-/// A partition with its batchers.
-#[derive(Debug)]
-pub(crate) struct BatchedPartition {
-    pub(crate) partition: Arc<Partition>,
-    /// Each job comes with the number of partitions its caller knows of.
-    enqueues: Batcher<(u32, NewJob), EnqueueReply>,
-    completes: Batcher<Completion, OutcomeStatus>,
 }
 
 /// The reply to one job of a batched enqueue.
@@ -70,11 +58,11 @@ pub(crate) enum EnqueueReply {
 
 impl Queue {
     pub(crate) fn new(shared: Arc<Shared>, name: QueueName) -> Arc<Self> {
-        let first = BatchedPartition::new(&shared, &name, 0);
+        let first = Partition::new(Arc::clone(&shared), name.clone(), 0);
         Arc::new_cyclic(|weak_self| Self {
             name,
             shared,
-            partitions: RwLock::new(Arc::from([Arc::new(first)])),
+            partitions: RwLock::new(Arc::from([first])),
             turn: AtomicU32::new(0),
             known: KnownCounts::default(),
             is_growing: AtomicBool::new(false),
@@ -97,7 +85,7 @@ impl Queue {
     }
 
     /// The partitions this process knows of.
-    pub(crate) fn partitions(&self) -> Arc<[Arc<BatchedPartition>]> {
+    pub(crate) fn partitions(&self) -> Arc<[Arc<Partition>]> {
         Arc::clone(
             &self
                 .partitions
@@ -108,7 +96,7 @@ impl Queue {
 
     /// The first partition: every queue has it, and it stores the number of partitions.
     pub(crate) fn first(&self) -> Arc<Partition> {
-        Arc::clone(&self.partitions()[0].partition)
+        Arc::clone(&self.partitions()[0])
     }
 
     /// Adds partitions up to this number.
@@ -120,7 +108,7 @@ impl Queue {
         let known = u32::try_from(partitions.len()).unwrap_or(u32::MAX);
         if count > known {
             let more = (known..count)
-                .map(|n| Arc::new(BatchedPartition::new(&self.shared, &self.name, n)));
+                .map(|n| Partition::new(Arc::clone(&self.shared), self.name.clone(), n));
             *partitions = partitions.iter().cloned().chain(more).collect();
         }
     }
@@ -128,8 +116,7 @@ impl Queue {
     /// Adds the partitions that claims have seen; returns their number.
     pub(crate) fn learn_from_claims(&self) -> usize {
         let partitions = self.partitions();
-        let seen =
-            |at: &Arc<BatchedPartition>| at.partition.partitions_seen.load(Ordering::Relaxed);
+        let seen = |partition: &Arc<Partition>| partition.partitions_seen.load(Ordering::Relaxed);
         self.learn(partitions.iter().map(seen).max().unwrap_or(1));
         self.partitions().len()
     }
@@ -181,15 +168,7 @@ impl Queue {
         results
     }
 
-    /// Runs a verb in every known partition, concurrently.
-    async fn in_known<T, F>(&self, verb: impl Fn(Arc<Partition>) -> F) -> Vec<Result<T>>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
-    {
-        self.in_range(0..self.partitions().len(), &verb).await
-    }
-
+    /// Runs a verb in the partitions of these numbers, concurrently.
     async fn in_range<T, F>(
         &self,
         numbers: Range<usize>,
@@ -200,7 +179,7 @@ impl Queue {
         F: Future<Output = Result<T>> + Send + 'static,
     {
         let batches = numbers.map(|number| (number, ())).collect();
-        self.in_partitions(batches, |batched, ()| verb(Arc::clone(&batched.partition)))
+        self.in_partitions(batches, |partition, ()| verb(partition))
             .await
     }
 
@@ -209,7 +188,7 @@ impl Queue {
     async fn in_partitions<B, T, F>(
         &self,
         batches: Vec<(usize, B)>,
-        verb: impl Fn(Arc<BatchedPartition>, B) -> F,
+        verb: impl Fn(Arc<Partition>, B) -> F,
     ) -> Vec<Result<T>>
     where
         T: Send + 'static,
@@ -238,7 +217,7 @@ impl Queue {
         let first = self.start_of(&request.claimer, partitions.len());
         let mut skipped = None;
         for at in 0..partitions.len() {
-            let partition = &partitions[(first + at) % partitions.len()].partition;
+            let partition = &partitions[(first + at) % partitions.len()];
             let request = for_partition(request, partition.number, partitions.len());
             match partition.claim(&request).await {
                 Ok(Some(claim)) => return Ok(Some(claim)),
@@ -350,17 +329,6 @@ impl KnownCounts {
     fn numbers(&self) -> Vec<u32> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.1.clone()
-    }
-}
-
-impl BatchedPartition {
-    fn new(shared: &Arc<Shared>, queue: &QueueName, number: u32) -> Self {
-        let partition = Arc::new(Partition::new(Arc::clone(shared), queue.clone(), number));
-        Self {
-            enqueues: enqueue::batched_enqueues(Arc::clone(&partition)),
-            completes: enqueue::batched_completes(Arc::clone(&partition)),
-            partition,
-        }
     }
 }
 

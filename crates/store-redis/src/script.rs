@@ -24,13 +24,11 @@ pub(crate) enum ClockSource {
     Argument,
 }
 
-/// A script, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Script {
     /// Its name in the table below.
     #[cfg(test)]
     pub(crate) name: &'static str,
-    /// What is sent to Redis.
     pub(crate) sent: windlass_redis_link::Script,
     /// The keys it declares, in order.
     pub(crate) keys: Vec<Key>,

@@ -16,8 +16,10 @@ use windlass_redis_link::deadline;
 use windlass_redis_link::reply::{self, Reply};
 
 use crate::open::RedisStore;
+use crate::outcome::EncodedOutcome;
 use crate::partition::Partition;
 use crate::queue::{Outcomes, all_done, result_bytes, weight};
+use crate::script::Script;
 use crate::watch::Notifier;
 use crate::workers::{self, Workers};
 
@@ -91,9 +93,9 @@ impl Store for RedisStore {
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
         failures.iter().try_for_each(Failure::check)?;
-        let queue = self.queue(queue);
-        let reported = Box::pin(queue.report(Outcomes::Fail(failures)));
-        self.within(reported).await
+        let outcomes = failures.iter().map(EncodedOutcome::fail);
+        let script = &self.inner.shared.scripts.fail;
+        self.report(queue, script, outcomes.collect()).await
     }
 
     async fn release(
@@ -101,16 +103,16 @@ impl Store for RedisStore {
         queue: &QueueName,
         leases: Vec<JobLease>,
     ) -> Result<Vec<OutcomeStatus>> {
-        let queue = self.queue(queue);
-        let reported = Box::pin(queue.report(Outcomes::Release(leases)));
-        self.within(reported).await
+        let outcomes = leases.iter().map(EncodedOutcome::release);
+        let script = &self.inner.shared.scripts.release;
+        self.report(queue, script, outcomes.collect()).await
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
-        let queue = self.queue(queue);
-        let reported = Box::pin(queue.report(Outcomes::Snooze(snoozes)));
-        self.within(reported).await
+        let outcomes = snoozes.iter().map(EncodedOutcome::snooze);
+        let script = &self.inner.shared.scripts.snooze;
+        self.report(queue, script, outcomes.collect()).await
     }
 
     async fn change(
@@ -275,18 +277,24 @@ impl RedisStore {
         deadline::within(self.link().address().timeout, bytes, call).await
     }
 
-    /// All partitions of some queues.
+    /// Reports outcomes of fail, release or snooze.
+    async fn report(
+        &self,
+        queue: &QueueName,
+        script: &'static Script,
+        outcomes: Vec<EncodedOutcome>,
+    ) -> Result<Vec<OutcomeStatus>> {
+        let queue = self.queue(queue);
+        let reported = Box::pin(queue.report(Outcomes::Encoded(script, outcomes)));
+        self.within(reported).await
+    }
+
     async fn partitions_of(&self, queues: &[QueueName]) -> Result<Vec<Arc<Partition>>> {
         let mut partitions = Vec::new();
         for name in queues {
             let queue = self.queue(name);
             queue.refresh().await?;
-            partitions.extend(
-                queue
-                    .partitions()
-                    .iter()
-                    .map(|batched| batched.partition.clone()),
-            );
+            partitions.extend(queue.partitions().iter().cloned());
         }
         Ok(partitions)
     }

@@ -1,7 +1,6 @@
 //! watch: notifications that scripts publish. They publish only while a queue is watched.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +28,7 @@ impl Partition {
 }
 
 /// A stream of notifications about some queues.
+#[derive(Debug)]
 pub(crate) struct Notifier {
     listener: Subscriber,
     queues: HashMap<Bytes, QueueName>,
@@ -127,13 +127,5 @@ fn read(queue: &QueueName, line: &str) -> Option<Notification> {
             id,
             JobState::from_text(state)?,
         )),
-    }
-}
-
-impl fmt::Debug for Notifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Notifier")
-            .field("queues", &self.queues)
-            .finish_non_exhaustive()
     }
 }

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use redis::Value;
 use windlass_core::limits::WORKER_SILENCE_MAX;
 use windlass_core::{
-    BootId, Error, Heartbeat, JobId, NewWorker, QueueName, Result, Timestamp, WorkerCommand,
-    WorkerRecord,
+    BootId, Heartbeat, JobId, NewWorker, QueueName, Result, Timestamp, WorkerCommand, WorkerRecord,
 };
 use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
 use crate::codec::damaged;
+use crate::partition::text_arg;
 
 /// The cursor of the first page, and the next cursor of the last page.
 const START: &str = "0";
@@ -25,7 +25,7 @@ pub(crate) fn register_args(new: &NewWorker) -> Vec<Bytes> {
         ..
     } = new;
     vec![
-        boot_arg(&new.boot),
+        text_arg(new.boot.as_str()),
         Bytes::from(format!("{pid}\t{name}\t{host}\t{version}")),
         joined(new.queues.iter().map(|queue| queue.as_str())),
     ]
@@ -34,7 +34,7 @@ pub(crate) fn register_args(new: &NewWorker) -> Vec<Bytes> {
 pub(crate) fn heartbeat_args(heartbeat: &Heartbeat) -> Vec<Bytes> {
     let running = heartbeat.running.iter();
     let running = running.flat_map(|(queue, id)| [queue.as_str(), id.as_str()]);
-    vec![boot_arg(&heartbeat.boot), joined(running)]
+    vec![text_arg(heartbeat.boot.as_str()), joined(running)]
 }
 
 /// Decodes the reply to a heartbeat.
@@ -45,7 +45,7 @@ pub(crate) fn read_command(value: Value) -> Result<WorkerCommand> {
 
 pub(crate) fn command_args(boot: &BootId, command: WorkerCommand) -> Vec<Bytes> {
     vec![
-        boot_arg(boot),
+        text_arg(boot.as_str()),
         Bytes::from_static(command.as_str().as_bytes()),
     ]
 }
@@ -60,13 +60,13 @@ pub(crate) fn read_command_reply(value: Value) -> Result<bool> {
 }
 
 pub(crate) fn find_args(boot: &BootId) -> Vec<Bytes> {
-    vec![boot_arg(boot)]
+    vec![text_arg(boot.as_str())]
 }
 
 /// The arguments to leave one queue or, with `None`, to remove the worker.
 pub(crate) fn leave_args(boot: &BootId, queue: Option<&QueueName>) -> Vec<Bytes> {
     let queue = queue.map_or("", |queue| queue.as_str());
-    vec![boot_arg(boot), Bytes::copy_from_slice(queue.as_bytes())]
+    vec![text_arg(boot.as_str()), text_arg(queue)]
 }
 
 /// Decodes the queues that `find` and `leave` return; `None` if the worker is unknown.
@@ -89,10 +89,9 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// The arguments for the next page.
     pub(crate) fn page_args(&self) -> Vec<Bytes> {
         let next = self.next.as_deref().unwrap_or(START);
-        vec![Bytes::copy_from_slice(next.as_bytes())]
+        vec![text_arg(next)]
     }
 
     /// Adds a page. Returns whether more follow.
@@ -124,7 +123,7 @@ fn read_worker(
     record: &str,
     now: Timestamp,
 ) -> Result<WorkerRecord> {
-    let bad = |what: &str| unreadable(boot, what);
+    let bad = |what: &str| damaged(&format!("worker {boot:?}"), what);
     let mut lines = record.splitn(4, '\n');
     let mut line = || lines.next().ok_or_else(|| bad("missing line"));
     let command = WorkerCommand::from_text(line()?).ok_or_else(|| bad("invalid command"))?;
@@ -151,14 +150,6 @@ fn read_worker(
         last_seen,
         is_silent: now.since(last_seen) >= WORKER_SILENCE_MAX,
     })
-}
-
-fn unreadable(boot: &str, what: &str) -> Error {
-    damaged(&format!("worker {boot:?}"), what)
-}
-
-fn boot_arg(boot: &BootId) -> Bytes {
-    Bytes::copy_from_slice(boot.as_str().as_bytes())
 }
 
 fn joined<'a>(fields: impl Iterator<Item = &'a str>) -> Bytes {

@@ -5,14 +5,12 @@ use windlass_redis_link::reply::Reply;
 
 use super::repair;
 
-/// One page.
 #[derive(Debug)]
 pub(super) struct Page {
     /// The next cursor; empty after the last page.
     pub(super) next: String,
     /// The number of members scanned.
     pub(super) scanned: u64,
-    /// What was repaired.
     pub(super) repairs: Vec<Repair>,
     /// The rest of the reply, which depends on the script.
     pub(super) rest: Reply,

@@ -1,7 +1,7 @@
 //! The first page of an audit: checks the types of the keys and repairs what all other scripts need.
 
 use windlass_core::{Error, ErrorKind, Repair, Result, Setting};
-use windlass_redis_link::reply::{self, Reply};
+use windlass_redis_link::reply::Reply;
 
 use super::page::Page;
 use super::repair;
@@ -34,8 +34,9 @@ impl Queue {
             let are_rules_lost = page.rest.text()? == RULES_LOST;
             self.restore(partition, are_rules_lost).await?;
         }
-        if partition.number == 0 {
-            page.repairs.extend(partition.list_queue().await?);
+        if partition.number == 0 && partition.add_to_list().await? {
+            page.repairs
+                .push(repair::repair("queue_not_listed", "", "")?);
         }
         Ok(Start::Valid(page.repairs))
     }
@@ -98,25 +99,6 @@ impl Partition {
             }
         }
         Ok(repairs)
-    }
-
-    /// Adds the queue to the list of queues if it is missing. Reads first: a full server rejects all
-    /// writes.
-    async fn list_queue(&self) -> Result<Option<Repair>> {
-        let registry = Keys::of_registry(&self.link().address().prefix).one("queues");
-        if self
-            .has("SISMEMBER", &registry, self.queue.as_str())
-            .await?
-        {
-            return Ok(None);
-        }
-        let mut add = redis::cmd("SADD");
-        add.arg(&registry[..]).arg(self.queue.as_str());
-        let added = reply::int(&self.link().ask(&registry, &add).await?)?;
-        match added {
-            0 => Ok(None),
-            _ => repair::repair("queue_not_listed", "", "").map(Some),
-        }
     }
 
     /// The numbers of partitions so far, as the second partition knows them; empty if it does not exist.

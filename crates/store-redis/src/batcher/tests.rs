@@ -6,6 +6,18 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::*;
 
+const LIMITS: BatchLimits = BatchLimits {
+    items: 500,
+    weight: 4 * 1024 * 1024,
+    in_flight: 1,
+};
+
+impl<T, R> Clone for Batcher<T, R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
 /// A batcher whose batches finish one by one when the test allows it.
 struct Gate {
     batcher: Batcher<u32, u32>,
@@ -17,7 +29,7 @@ impl Gate {
     fn new(limits: BatchLimits) -> Self {
         let open = Arc::new(Semaphore::new(0));
         let (sent, batches) = mpsc::unbounded_channel();
-        let batcher = Batcher::new(limits, |item| *item as usize, {
+        let batcher = Batcher::new(limits, LinkProgress::new(None), |item| *item as usize, {
             let open = Arc::clone(&open);
             move |items: Vec<u32>| {
                 let (open, sent) = (Arc::clone(&open), sent.clone());
@@ -70,7 +82,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 #[tokio::test]
 async fn a_lone_call_is_sent_at_once_and_later_calls_go_together() {
-    let mut gate = Gate::new(BatchLimits::default());
+    let mut gate = Gate::new(LIMITS);
     let first = gate.call(&[1]).await;
     assert_eq!(gate.batch().await, [1]);
     let second = gate.call(&[2, 3]).await;
@@ -131,7 +143,7 @@ async fn a_batch_is_bounded_in_items_and_in_weight() {
 async fn several_batches_may_be_in_flight() {
     let mut gate = Gate::new(BatchLimits {
         in_flight: 2,
-        ..BatchLimits::default()
+        ..LIMITS
     });
     let calls = [
         gate.call(&[1]).await,
@@ -153,7 +165,7 @@ async fn several_batches_may_be_in_flight() {
 
 #[tokio::test]
 async fn an_error_goes_to_every_caller_of_the_batch_and_to_no_other() {
-    let mut gate = Gate::new(BatchLimits::default());
+    let mut gate = Gate::new(LIMITS);
     let first = gate.call(&[1]).await;
     gate.batch().await;
     let failing = [gate.call(&[13]).await, gate.call(&[2]).await];
@@ -175,7 +187,7 @@ async fn an_error_goes_to_every_caller_of_the_batch_and_to_no_other() {
 #[tokio::test]
 async fn a_batch_that_panics_stalls_no_caller() {
     for broken in [14, 15] {
-        let mut gate = Gate::new(BatchLimits::default());
+        let mut gate = Gate::new(LIMITS);
         let first = gate.call(&[broken]).await;
         gate.batch().await;
         let later = gate.call(&[3]).await;
@@ -189,7 +201,7 @@ async fn a_batch_that_panics_stalls_no_caller() {
 
 #[tokio::test]
 async fn a_dropped_caller_stalls_no_other() {
-    let mut gate = Gate::new(BatchLimits::default());
+    let mut gate = Gate::new(LIMITS);
     let first = gate.call(&[1]).await;
     assert_eq!(gate.batch().await, [1]);
     let second = gate.call(&[2]).await;
@@ -212,6 +224,7 @@ async fn every_call_gets_its_own_results_under_load() {
             weight: usize::MAX,
             in_flight: 2,
         },
+        LinkProgress::new(None),
         |_| 1,
         |items: Vec<u64>| async move {
             tokio::task::yield_now().await;
@@ -238,7 +251,7 @@ async fn every_call_gets_its_own_results_under_load() {
 
 #[tokio::test]
 async fn a_caller_behind_a_stalled_batch_times_out() {
-    let mut gate = Gate::new(BatchLimits::default());
+    let mut gate = Gate::new(LIMITS);
     let first = gate.call(&[1]).await;
     assert_eq!(gate.batch().await, [1]);
     let until = Instant::now() + Duration::from_millis(50);

@@ -5,7 +5,6 @@
 //! becomes ready leaves a wake-up in the list `wake`, so the partition need not be asked again.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -69,7 +68,6 @@ struct Registration {
 
 /// What a follower does next.
 pub(crate) enum Turn {
-    /// Lead the others.
     Lead(Lead),
     /// Claim from this partition: it has more jobs.
     Claim(usize),
@@ -376,11 +374,5 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         self.waiters.lock().followers.remove(&self.ticket);
-    }
-}
-
-impl fmt::Debug for Waiters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Waiters({})", self.name)
     }
 }

@@ -28,13 +28,13 @@ pub(super) fn watch(queue: &Queue, waiters: &Arc<Waiters>, count: usize) {
 /// Blocks on the wake-ups of these partitions while somebody waits for them.
 async fn block_on(queue: Arc<Queue>, waiters: Arc<Waiters>, numbers: Vec<usize>) {
     let partitions = queue.partitions();
-    let list = |number: &usize| partitions[*number].partition.keys.one("wake");
+    let list = |number: &usize| partitions[*number].keys.one("wake");
     let lists: Vec<Bytes> = numbers.iter().map(list).collect();
     loop {
-        match partitions[0].partition.link().pop(&lists, POLL_MAX).await {
+        match partitions[0].link().pop(&lists, POLL_MAX).await {
             Ok(None) => {}
             Ok(Some(at)) if waiters.woken(numbers[at]) => {}
-            Ok(Some(at)) => partitions[numbers[at]].partition.push_wake_up().await,
+            Ok(Some(at)) => partitions[numbers[at]].push_wake_up().await,
             // The reply is lost, and with it perhaps a wake-up.
             Err(error) if error.is_unknown() => waiters.forget(&numbers),
             Err(error) => return waiters.fail_watch(&numbers, error),
@@ -54,7 +54,7 @@ pub(super) fn put_back(queue: Weak<Queue>, numbers: Vec<usize>) {
     runtime.spawn(async move {
         if let Some(queue) = queue.upgrade() {
             for number in numbers {
-                queue.partitions()[number].partition.push_wake_up().await;
+                queue.partitions()[number].push_wake_up().await;
             }
         }
     });

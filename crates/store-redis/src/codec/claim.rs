@@ -37,7 +37,6 @@ impl StoredClaim {
     }
 }
 
-/// An open claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OpenClaim {
     /// The number of its jobs that are still leased.
@@ -72,7 +71,6 @@ pub(crate) fn read_left(bytes: &[u8]) -> Result<Vec<(JobId, OutcomeStatus)>> {
         .collect()
 }
 
-/// The owner of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredOwner {
     /// The lease length of its latest request.

@@ -25,7 +25,6 @@ pub(crate) struct StoredLease {
 /// The kind of opts a leased job has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseOpts {
-    /// `NO_OPTS`.
     None,
     /// `SIMPLE_OPTS`: none matters when the job is completed.
     Simple,
@@ -81,7 +80,6 @@ impl StoredLease {
         })
     }
 
-    /// When a worker accepted the job.
     pub(crate) fn accepted_at(&self) -> Option<Timestamp> {
         match self.accepted {
             Accepted::AtClaim => Some(self.token.issued_at()),

@@ -121,7 +121,6 @@ fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// Decoded opts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Opts {
     /// The caller chose the id.
@@ -244,7 +243,6 @@ impl Opts {
     }
 }
 
-/// When a job was enqueued.
 pub(crate) fn created_at(id: &JobId, opts: &Opts) -> Result<Timestamp> {
     opts.created_at
         .or_else(|| ulid_ms(id, opts.is_named).map(Timestamp::from_ms))

@@ -27,7 +27,6 @@ const NAMES: [&str; RULES_COUNT] = [
     "cancelled_bytes",
 ];
 
-/// No bound.
 const UNBOUNDED: f64 = -1.0;
 
 /// The position of the rule that a setting changes, counted from 1 as in the scripts, and its value.

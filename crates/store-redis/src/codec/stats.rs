@@ -48,7 +48,6 @@ impl StatsRecord {
         self.count(PAUSED) != 0
     }
 
-    /// Bytes of all jobs.
     pub(crate) fn bytes(&self) -> u64 {
         self.count(BYTES)
     }
@@ -58,7 +57,6 @@ impl StatsRecord {
         std::array::from_fn(|priority| self.count(READY + priority))
     }
 
-    /// The number of partitions.
     pub(crate) fn partitions(&self) -> u32 {
         u32::try_from(self.count(PARTITIONS))
             .unwrap_or(u32::MAX)

@@ -5,7 +5,6 @@ use windlass_core::{Bytes, Result};
 
 use windlass_redis_link::reply::{bytes, text, unexpected_reply};
 
-/// The items of a list.
 pub(crate) fn items(value: Value) -> Result<Vec<Bytes>> {
     list(value)?.into_iter().map(bytes).collect()
 }

@@ -56,8 +56,8 @@ impl Queue {
             .map(|(number, batch)| (number, (id_and_key_args(jobs, &batch), batch)));
         let replies = self.in_partitions(
             queries.collect(),
-            move |batched, (args, batch)| async move {
-                Ok((batch, batched.partition.find(args, count).await?))
+            move |partition, (args, batch)| async move {
+                Ok((batch, partition.find(args, count).await?))
             },
         );
         let mut found = vec![None; jobs.len()];

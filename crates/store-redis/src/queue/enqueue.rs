@@ -1,13 +1,13 @@
 //! Distributes jobs over the partitions, and batches enqueues and completions.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use windlass_core::{Completion, Enqueued, Error, NewJob, OutcomeStatus, Result};
-use windlass_redis_link::deadline;
+use windlass_redis_link::{Link, deadline};
 
 use super::{BATCH_BYTES, BATCH_MAX, EnqueueReply, Queue, disagreement, partly_applied, worse};
-use crate::batcher::{BatchLimits, Batcher};
+use crate::batcher::{BatchLimits, Batcher, aborted};
 use crate::partition::{Partition, distinct_runs};
 
 /// How often jobs are sent again because the queue grew meanwhile.
@@ -60,9 +60,9 @@ impl Queue {
         if !returned.is_empty() {
             self.agree(count, most).await?;
         }
-        for batched in partitions.iter() {
+        for partition in partitions.iter() {
             // In the background: the enqueue does not wait for it.
-            if batched.partition.is_large.swap(false, Ordering::Relaxed)
+            if partition.is_large.swap(false, Ordering::Relaxed)
                 && let Some(queue) = self.to_arc()
             {
                 Self::grow_in_background(queue);
@@ -82,12 +82,12 @@ impl Queue {
         let until = self.until();
         let batches = batches.into_iter().enumerate();
         let batches = batches.filter(|(_, batch)| !batch.is_empty()).collect();
-        let results = self.in_partitions(batches, move |batched, batch| async move {
+        let results = self.in_partitions(batches, move |partition, batch| async move {
             let (indexes, jobs): (Vec<_>, Vec<_>) = batch
                 .into_iter()
                 .map(|(at, job)| (at, (count, job)))
                 .unzip();
-            let results = batched.enqueues.call_until(until, jobs).await?;
+            let results = partition.enqueues.call_until(until, jobs).await?;
             Ok(indexes.into_iter().zip(results))
         });
         let (mut returned, mut most, mut failed) = (Vec::new(), count, None);
@@ -175,24 +175,42 @@ pub(crate) fn result_bytes(completion: &Completion) -> usize {
     completion.result.as_ref().map_or(0, bytes::Bytes::len)
 }
 
-/// A call with more jobs than a page is a batch of its own, so that it waits once for durability.
-pub(super) fn batched_enqueues(partition: Arc<Partition>) -> Batcher<(u32, NewJob), EnqueueReply> {
-    let weigh = |(_, job): &(u32, NewJob)| weight(job);
-    let progress = partition.link().progress();
-    Batcher::new(limits(), weigh, move |jobs| {
-        let partition = Arc::clone(&partition);
-        let timeout = partition.link().address().timeout;
-        let bytes = jobs.iter().map(|(_, job)| weight(job)).sum();
-        let enqueued = async move { enqueue_batched(&partition, jobs).await };
-        deadline::within(timeout, bytes, enqueued)
+/// Batches the calls of one verb. A call with more items than a page is a batch of its own, so that it
+/// waits once for durability.
+pub(crate) fn batched<T, R, F>(
+    link: &Link,
+    partition: &Weak<Partition>,
+    weigh: fn(&T) -> usize,
+    run: fn(Arc<Partition>, Vec<T>) -> F,
+) -> Batcher<T, R>
+where
+    T: Send + 'static,
+    R: Send + 'static,
+    F: Future<Output = Result<Vec<R>>> + Send + 'static,
+{
+    let limits = BatchLimits {
+        items: BATCH_MAX,
+        weight: BATCH_BYTES,
+        // The next batch is sent while the server works on the one before.
+        in_flight: 2,
+    };
+    let timeout = link.address().timeout;
+    let partition = Weak::clone(partition);
+    Batcher::new(limits, link.progress(), weigh, move |items: Vec<T>| {
+        let bytes = items.iter().map(weigh).sum();
+        let partition = partition.upgrade();
+        async move {
+            // Whatever waits for the results holds the partition.
+            let partition = partition.ok_or_else(aborted)?;
+            deadline::within(timeout, bytes, run(partition, items)).await
+        }
     })
-    .with_progress(progress)
 }
 
 /// Stores the jobs of callers that know the highest number of partitions; jobs of the others are
 /// returned as moved. The script checks whether that number is right.
-async fn enqueue_batched(
-    partition: &Partition,
+pub(crate) async fn enqueue_batched(
+    partition: Arc<Partition>,
     jobs: Vec<(u32, NewJob)>,
 ) -> Result<Vec<EnqueueReply>> {
     let count = jobs.iter().map(|(count, _)| *count).max().unwrap_or(1);
@@ -222,24 +240,9 @@ async fn enqueue_batched(
     Ok(replies.collect())
 }
 
-pub(super) fn batched_completes(partition: Arc<Partition>) -> Batcher<Completion, OutcomeStatus> {
-    let progress = partition.link().progress();
-    Batcher::new(limits(), result_bytes, move |completions| {
-        let partition = Arc::clone(&partition);
-        let timeout = partition.link().address().timeout;
-        let bytes = completions.iter().map(result_bytes).sum();
-        deadline::within(timeout, bytes, async move {
-            Ok(partition.complete(&completions, None).await?.statuses)
-        })
-    })
-    .with_progress(progress)
-}
-
-fn limits() -> BatchLimits {
-    BatchLimits {
-        items: BATCH_MAX,
-        weight: BATCH_BYTES,
-        // The next batch is sent while the server works on the one before.
-        in_flight: 2,
-    }
+pub(crate) async fn complete_batched(
+    partition: Arc<Partition>,
+    completions: Vec<Completion>,
+) -> Result<Vec<OutcomeStatus>> {
+    Ok(partition.complete(&completions, None).await?.statuses)
 }

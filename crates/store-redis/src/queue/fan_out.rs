@@ -10,8 +10,8 @@ use super::{Queue, after_some, all, all_done};
 impl Queue {
     pub(crate) async fn get(&self, id: &JobId) -> Result<Option<Job>> {
         self.refresh().await?;
-        for batched in self.partitions().iter() {
-            if let Some(job) = batched.partition.get(id).await? {
+        for partition in self.partitions().iter() {
+            if let Some(job) = partition.get(id).await? {
                 return Ok(Some(job));
             }
         }
@@ -39,7 +39,7 @@ impl Queue {
         let mut items = Vec::with_capacity(ids.len());
         for page in ids.chunks(super::BATCH_MAX) {
             let mut found: Vec<Option<ChangedJob>> = vec![None; page.len()];
-            for batched in partitions.iter() {
+            for partition in partitions.iter() {
                 let open: Vec<usize> = (0..page.len())
                     .filter(|at| is_not_found(found[*at].as_ref()))
                     .collect();
@@ -47,10 +47,7 @@ impl Queue {
                     break;
                 }
                 let ids = open.iter().map(|at| page[*at].clone()).collect();
-                let replies = batched
-                    .partition
-                    .change(change, &Target::Ids(ids), None)
-                    .await;
+                let replies = partition.change(change, &Target::Ids(ids), None).await;
                 let seen = items.iter().chain(found.iter().flatten());
                 let is_unchanged = seen.map(Some).all(is_not_found);
                 let replies = replies.map_err(|error| {
@@ -74,8 +71,8 @@ impl Queue {
             items: Vec::new(),
             next: None,
         };
-        for batched in self.partitions().iter() {
-            replies = batched.partition.change(change, target, None).await?;
+        for partition in self.partitions().iter() {
+            replies = partition.change(change, target, None).await?;
             if !replies.items.iter().all(|item| is_not_found(Some(item))) {
                 break;
             }
@@ -93,7 +90,6 @@ impl Queue {
         let partitions = self.partitions();
         let cursor = PageCursor::read(from, filter, partitions.len())?;
         let page = partitions[cursor.partition]
-            .partition
             .change(change, target, cursor.within.as_deref())
             .await?;
         Ok(Page {
@@ -112,7 +108,6 @@ impl Queue {
         let partitions = self.partitions();
         let cursor = PageCursor::read(from, Some(filter), partitions.len())?;
         let page = partitions[cursor.partition]
-            .partition
             .list_page(filter, cursor.within.as_deref(), limit)
             .await?;
         Ok(Page {
@@ -123,8 +118,8 @@ impl Queue {
 
     pub(crate) async fn purge(&self) -> Result<u64> {
         self.refresh().await?;
-        for batched in self.partitions().iter() {
-            let removed = batched.partition.purge().await?;
+        for partition in self.partitions().iter() {
+            let removed = partition.purge().await?;
             if removed > 0 {
                 return Ok(removed);
             }
@@ -157,10 +152,10 @@ impl Queue {
     pub(crate) async fn set(&self, settings: &[Setting]) -> Result<Settings> {
         self.refresh().await?;
         let partitions = self.partitions();
-        for batched in partitions.iter().skip(1) {
-            batched.partition.set(settings).await?;
+        for partition in partitions.iter().skip(1) {
+            partition.set(settings).await?;
         }
-        let settings = partitions[0].partition.set(settings).await?;
+        let settings = partitions[0].set(settings).await?;
         self.grow_to(&settings).await?;
         Ok(settings)
     }

@@ -62,8 +62,8 @@ impl Queue {
             return self.grow(count, most, grow_at).await;
         }
         if count == known {
-            for batched in self.partitions().iter().skip(1) {
-                self.update_count(&batched.partition, count).await?;
+            for partition in self.partitions().iter().skip(1) {
+                self.update_count(partition, count).await?;
             }
         }
         Ok(())
@@ -125,21 +125,16 @@ impl Queue {
             .await?
             .is_some_and(|stats| stats.is_paused);
         let partitions = self.partitions();
-        for batched in partitions
-            .iter()
-            .skip(usize::try_from(now).unwrap_or(usize::MAX))
-        {
-            batched.partition.create().await?;
-            batched.partition.set(&settings).await?;
-            batched.partition.set_paused(is_paused).await?;
-            batched.partition.partition(count, grow_at).await?;
+        let now = usize::try_from(now).unwrap_or(usize::MAX);
+        let (old, new) = partitions.split_at(now.min(partitions.len()));
+        for partition in new {
+            partition.create().await?;
+            partition.set(&settings).await?;
+            partition.set_paused(is_paused).await?;
+            partition.partition(count, grow_at).await?;
         }
-        for batched in partitions
-            .iter()
-            .take(usize::try_from(now).unwrap_or(usize::MAX))
-            .rev()
-        {
-            batched.partition.partition(count, grow_at).await?;
+        for partition in old.iter().rev() {
+            partition.partition(count, grow_at).await?;
         }
         self.known.expire();
         Ok(())

@@ -3,59 +3,54 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use redis::Value;
 use tokio::time::Instant;
+use windlass_core::time::as_ms;
 use windlass_core::{
-    BootId, ClaimRequest, Completed, Completion, Failure, Fraction, JobLease, LeaseStatus,
-    OutcomeStatus, Owner, Requeue, Result, Snooze, Token,
+    BootId, ClaimRequest, Completed, Completion, Fraction, JobLease, LeaseStatus, OutcomeStatus,
+    Owner, Requeue, Result, Token,
 };
 
-use super::{BATCH_MAX, BatchedPartition, Queue, after_some, all, all_done};
-use crate::partition::Partition;
+use super::{BATCH_MAX, Queue, after_some, all, all_done};
+use crate::outcome::{EncodedOutcome, lease_args};
+use crate::partition::{Partition, count_of, number_arg};
+use crate::script::Script;
 
-/// The outcomes of one call, by verb.
+/// The outcomes of one call.
 #[derive(Debug)]
 pub(crate) enum Outcomes {
-    Fail(Vec<Failure>),
-    Release(Vec<JobLease>),
-    Snooze(Vec<Snooze>),
     Complete(Vec<Completion>),
+    /// Of fail, release or snooze, with its script.
+    Encoded(&'static Script, Vec<EncodedOutcome>),
 }
 
 impl Outcomes {
     fn len(&self) -> usize {
         match self {
-            Self::Fail(items) => items.len(),
-            Self::Release(items) => items.len(),
-            Self::Snooze(items) => items.len(),
             Self::Complete(items) => items.len(),
+            Self::Encoded(_, items) => items.len(),
         }
     }
 
     fn token(&self, at: usize) -> Token {
         match self {
-            Self::Fail(items) => items[at].lease.token,
-            Self::Release(items) => items[at].token,
-            Self::Snooze(items) => items[at].lease.token,
             Self::Complete(items) => items[at].lease.token,
+            Self::Encoded(_, items) => items[at].token,
         }
     }
 
-    /// Some of the outcomes.
     fn pick(&self, page: &[usize]) -> Self {
         match self {
-            Self::Fail(items) => Self::Fail(pick(items, page)),
-            Self::Release(items) => Self::Release(pick(items, page)),
-            Self::Snooze(items) => Self::Snooze(pick(items, page)),
             Self::Complete(items) => Self::Complete(pick(items, page)),
+            Self::Encoded(script, items) => Self::Encoded(script, pick(items, page)),
         }
     }
 
-    async fn run(self, batched: &BatchedPartition, until: Instant) -> Result<Vec<OutcomeStatus>> {
+    async fn run(self, partition: &Partition, until: Instant) -> Result<Vec<OutcomeStatus>> {
         match self {
-            Self::Fail(items) => batched.partition.fail(&items).await,
-            Self::Release(items) => batched.partition.release(&items).await,
-            Self::Snooze(items) => batched.partition.snooze(&items).await,
-            Self::Complete(items) => batched.completes.call_until(until, items).await,
+            Self::Complete(items) => partition.completes.call_until(until, items).await,
+            Self::Encoded(script, items) => partition.report(script, &items).await,
         }
     }
 }
@@ -75,10 +70,7 @@ impl Queue {
             });
         };
         if partitions.len() == 1 && completions.len() <= BATCH_MAX {
-            let mut completed = partitions[0]
-                .partition
-                .complete(&completions, Some(&request))
-                .await?;
+            let mut completed = partitions[0].complete(&completions, Some(&request)).await?;
             let outcomes = Outcomes::Complete(completions);
             self.report_elsewhere(&outcomes, 1, &mut completed.statuses)
                 .await
@@ -141,10 +133,10 @@ impl Queue {
             let picked: Vec<_> = pages.iter().map(|page| outcomes.pick(page)).collect();
             paged.push((number, (picked, pages.concat())));
         }
-        let replies = self.in_partitions(paged, move |batched, (pages, batch)| async move {
+        let replies = self.in_partitions(paged, move |partition, (pages, batch)| async move {
             let (mut replies, mut failed) = (Vec::with_capacity(batch.len()), Ok(()));
             for page in pages {
-                match page.run(&batched, until).await {
+                match page.run(&partition, until).await {
                     Ok(page) => replies.extend(page),
                     Err(failure) => {
                         failed = Err(failure);
@@ -169,7 +161,10 @@ impl Queue {
         outcomes: &Outcomes,
         mut batch: Vec<usize>,
     ) -> Result<Vec<Vec<usize>>> {
-        if !matches!(outcomes, Outcomes::Release(_)) || batch.len() <= BATCH_MAX {
+        let release = &self.shared.scripts.release;
+        let is_release =
+            matches!(outcomes, Outcomes::Encoded(script, _) if std::ptr::eq(*script, release));
+        if !is_release || batch.len() <= BATCH_MAX {
             return Ok(batch.chunks(BATCH_MAX).map(<[usize]>::to_vec).collect());
         }
         batch.sort_by_key(|at| outcomes.token(*at));
@@ -216,33 +211,41 @@ impl Queue {
         unknown: Vec<usize>,
         statuses: &mut [OutcomeStatus],
     ) -> Result<()> {
-        let batched = &self.partitions()[number];
+        let partition = &self.partitions()[number];
         for page in self.pages_of(outcomes, unknown).await? {
-            let replies = outcomes.pick(&page).run(batched, self.until()).await?;
+            let replies = outcomes.pick(&page).run(partition, self.until()).await?;
             set_statuses(&page, replies, statuses);
         }
         Ok(())
     }
 
-    /// The partition to try for a token after `tried` others: of the `known` ones first the one that the
-    /// token names, then those that were unknown.
-    async fn partition_to_try(
+    /// Runs a verb about one lease: of the known partitions first in the one that the token names, then in
+    /// those that were unknown, until one has the lease and replies with 1.
+    async fn with_lease<F>(
         &self,
         token: Token,
-        known: usize,
-        tried: usize,
-    ) -> Result<Option<Arc<Partition>>> {
-        let at = if tried < known {
-            let named = usize::try_from(token.nonce >> 24).unwrap_or_default();
-            (named % known + tried) % known
-        } else {
-            self.refresh().await?;
-            tried
-        };
-        Ok(self
-            .partitions()
-            .get(at)
-            .map(|batched| Arc::clone(&batched.partition)))
+        verb: impl Fn(Arc<Partition>) -> F,
+    ) -> Result<LeaseStatus>
+    where
+        F: Future<Output = Result<Value>>,
+    {
+        let (known, mut tried) = (self.partitions().len(), 0);
+        let named = usize::try_from(token.nonce >> 24).unwrap_or_default();
+        loop {
+            let at = if tried < known {
+                (named % known + tried) % known
+            } else {
+                self.refresh().await?;
+                tried
+            };
+            let Some(partition) = self.partitions().get(at).cloned() else {
+                return Ok(LeaseStatus::Lost);
+            };
+            if count_of(&verb(partition).await?)? == 1 {
+                return Ok(LeaseStatus::Valid);
+            }
+            tried += 1;
+        }
     }
 
     pub(crate) async fn accept(
@@ -250,14 +253,15 @@ impl Queue {
         job_lease: &JobLease,
         lease: Duration,
     ) -> Result<LeaseStatus> {
-        let (known, mut tried) = (self.partitions().len(), 0);
-        while let Some(partition) = self.partition_to_try(job_lease.token, known, tried).await? {
-            if partition.accept(job_lease, lease).await? == LeaseStatus::Valid {
-                return Ok(LeaseStatus::Valid);
+        let args = lease_args(job_lease, [number_arg(as_ms(lease))]);
+        let accepted = self.with_lease(job_lease.token, |partition| {
+            let args = args.clone();
+            async move {
+                let script = &partition.scripts().accept;
+                partition.run_confirmed(script, args).await
             }
-            tried += 1;
-        }
-        Ok(LeaseStatus::Lost)
+        });
+        accepted.await
     }
 
     pub(crate) async fn progress(
@@ -266,14 +270,15 @@ impl Queue {
         fraction: Fraction,
         message: Option<&str>,
     ) -> Result<LeaseStatus> {
-        let (known, mut tried) = (self.partitions().len(), 0);
-        while let Some(partition) = self.partition_to_try(lease.token, known, tried).await? {
-            if partition.progress(lease, fraction, message).await? == LeaseStatus::Valid {
-                return Ok(LeaseStatus::Valid);
-            }
-            tried += 1;
-        }
-        Ok(LeaseStatus::Lost)
+        let message = message.map_or_else(Bytes::new, |text| Bytes::from(format!("\t{text}")));
+        // Rust prints a number so that it is read back exactly.
+        let fraction = number_arg(fraction.get());
+        let args = lease_args(lease, [fraction, message]);
+        let recorded = self.with_lease(lease.token, |partition| {
+            let args = args.clone();
+            async move { partition.run(&partition.scripts().progress, args).await }
+        });
+        recorded.await
     }
 
     /// Requeues the jobs under a worker's lease.
@@ -303,7 +308,6 @@ pub(super) fn partition_of_token(token: Token, partitions: usize) -> usize {
     if named < partitions { named } else { 0 }
 }
 
-/// Stores the statuses of a page.
 fn set_statuses(page: &[usize], replies: Vec<OutcomeStatus>, statuses: &mut [OutcomeStatus]) {
     for (at, status) in page.iter().zip(replies) {
         statuses[*at] = status;

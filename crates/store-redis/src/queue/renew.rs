@@ -8,6 +8,7 @@ use windlass_redis_link::deadline;
 
 use super::outcome::partition_of_token;
 use super::{Queue, worse};
+use crate::partition::Partition;
 
 impl Queue {
     pub(crate) async fn renew(&self, renewal: Renewal, lease: Duration) -> Result<Renewed> {
@@ -27,7 +28,7 @@ impl Queue {
     async fn renew_in_known(&self, renewal: &Renewal, lease: Duration) -> Result<Renewed> {
         let partitions = self.partitions();
         if partitions.len() == 1 {
-            return partitions[0].partition.renew(renewal, lease).await;
+            return partitions[0].renew(renewal, lease).await;
         }
         match renewal {
             Renewal::Single { token } => self.renew_single(*token, lease).await,
@@ -44,7 +45,7 @@ impl Queue {
         let first = partition_of_token(token, partitions.len());
         let mut renewed = Renewed::default();
         for at in 0..partitions.len() {
-            let partition = &partitions[(first + at) % partitions.len()].partition;
+            let partition = &partitions[(first + at) % partitions.len()];
             renewed = partition.renew(&Renewal::Single { token }, lease).await?;
             if renewed.lost.is_empty() {
                 break;
@@ -67,10 +68,11 @@ impl Queue {
             tokens: tokens.to_vec(),
             settled,
         });
-        let replies = self.in_known(move |partition| {
+        let renew = move |partition: Arc<Partition>| {
             let renewal = Arc::clone(&renewal);
             async move { Ok((partition.number, partition.renew(&renewal, lease).await?)) }
-        });
+        };
+        let replies = self.in_range(0..self.partitions().len(), &renew);
         // A worker waits for a third of the lease: a server that hangs must not delay the others longer.
         let timeout = self.shared.link.address().timeout.min(lease / 4);
         let replies = deadline::within(timeout, 0, replies).await;

@@ -136,7 +136,6 @@ fn push_string(token: &str, string_end: Option<usize>, folded: &mut String) {
     }
 }
 
-/// The length of a quoted string.
 fn string_length(text: &str) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {
