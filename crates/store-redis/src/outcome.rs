@@ -9,7 +9,6 @@ use windlass_core::{
     ClaimRequest, Completed, Completion, Due, Failure, JobLease, OutcomeStatus, Result, Retry,
     Snooze, Token,
 };
-use windlass_redis_link::copy_error;
 use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
 use crate::claim::{Found, claim_args};
@@ -58,7 +57,7 @@ impl Partition {
         };
         let (mut reply, unconfirmed) = self.hand_out(script, args, &request.claimer).await?;
         let statuses = read_completed(&reply.text()?, &by_claim)?;
-        let handed_out = (reply, unconfirmed.as_ref().map(copy_error));
+        let handed_out = (reply, unconfirmed.clone());
         let found = self.read_claim(request, handed_out).await?;
         if let Some(error) = unconfirmed {
             return Err(error);
