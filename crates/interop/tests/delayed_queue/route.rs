@@ -13,6 +13,9 @@ use windlass_store_memory::MemoryStore;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
+/// Its SHA-256, as in a token file.
+const DIGEST: &str = "3eb1bd439947eb762998e566ccc2e099c791118b2f40579cc4f7da2b5061b7f9";
+
 /// A running server. Stops when dropped.
 struct Fixture {
     url: String,
@@ -254,4 +257,23 @@ async fn the_route_is_behind_the_guard_and_in_the_documents() {
     assert_eq!(openapi["paths"]["/"]["post"]["operationId"], "delayed");
     let page = client.0.get("/docs", Some(SECRET)).await.unwrap();
     assert!(String::from_utf8_lossy(&page.body).contains("Delayed Queue App"));
+}
+
+#[tokio::test]
+async fn a_token_needs_the_scope_and_the_queue() {
+    for (scopes, queues, status) in [
+        ("enqueue", "mail", 403),
+        ("read", "*", 403),
+        ("enqueue", "delayed", 200),
+    ] {
+        let tokens = Tokens::parse(&format!("ann {DIGEST} {scopes} {queues}")).unwrap();
+        let fixture = Fixture::with("delayed", tokens).await;
+        let mut client = fixture.client().await;
+        let body = json!({"payload":"x","dueTime":4_000_000_000_u64}).to_string();
+
+        let reply = client.0.post("/", Some(SECRET), body).await.unwrap();
+
+        let body = TestClient::json(&reply, status);
+        assert_eq!(body["message"].is_string(), status == 403, "{body}");
+    }
 }
