@@ -46,7 +46,6 @@ mod clean;
 mod error;
 mod heartbeat;
 mod host;
-mod id;
 mod keys;
 mod listener;
 mod liveness;
@@ -182,28 +181,26 @@ impl Blueque {
         &self,
         command: &str,
         key: Option<&Bytes>,
-        pattern: Option<&[u8]>,
+        pattern: Option<&str>,
     ) -> Result<Vec<String>> {
-        let mut found = Vec::new();
-        let mut cursor = "0".to_owned();
-        loop {
+        let page = |cursor: &str| {
             let mut cmd = cmd(command);
             if let Some(key) = key {
                 cmd.arg(key.as_ref());
             }
-            cmd.arg(&cursor);
+            cmd.arg(cursor);
             if let Some(pattern) = pattern {
                 cmd.arg("MATCH").arg(pattern);
             }
             cmd.arg("COUNT").arg(PAGE);
-            let mut page = reply::list(self.server.client.ask(&cmd).await?)?.into_iter();
-            cursor = reply::text(page.next().unwrap_or(Value::Nil))?;
-            for value in reply::list(page.next().unwrap_or(Value::Nil))? {
-                found.push(stats::text(value)?);
-            }
-            if cursor == "0" {
-                return Ok(found);
-            }
-        }
+            cmd
+        };
+        let mut found = Vec::new();
+        let add = |value| {
+            found.push(stats::text(value)?);
+            Ok(())
+        };
+        self.server.scan(page, add).await?;
+        Ok(found)
     }
 }

@@ -113,21 +113,19 @@ async fn scan(
     kind: &str,
     recognise: fn(&str) -> Option<QueueKey>,
 ) -> Result<BTreeSet<QueueKey>> {
-    let mut keys = BTreeSet::new();
-    let mut cursor = "0".to_owned();
-    loop {
+    let page = |cursor: &str| {
         let mut scan = cmd("SCAN");
-        scan.arg(&cursor).arg("COUNT").arg(PAGE);
+        scan.arg(cursor).arg("COUNT").arg(PAGE);
         scan.arg("TYPE").arg(kind);
-        let mut page = reply::list(server.client.ask(&scan).await?)?.into_iter();
-        cursor = reply::text(page.next().unwrap_or(redis::Value::Nil))?;
-        for key in reply::list(page.next().unwrap_or(redis::Value::Nil))? {
-            keys.extend(recognise(&reply::text(key)?));
-        }
-        if cursor == "0" {
-            return Ok(keys);
-        }
-    }
+        scan
+    };
+    let mut keys = BTreeSet::new();
+    let add = |key| {
+        keys.extend(recognise(&reply::text(key)?));
+        Ok(())
+    };
+    server.scan(page, add).await?;
+    Ok(keys)
 }
 
 async fn count(server: &InteropServer, key: QueueKey) -> Result<FoundQueue> {
@@ -221,8 +219,7 @@ async fn work_queue_layout(server: &InteropServer, prefix: &str) -> Result<&'sta
 async fn length(server: &InteropServer, command: &str, key: &str) -> Result<u64> {
     let mut length = cmd(command);
     length.arg(key);
-    let number = reply::number(&server.client.ask(&length).await?)?;
-    Ok(u64::try_from(number).unwrap_or_default())
+    reply::count(&server.client.ask(&length).await?)
 }
 
 #[cfg(test)]

@@ -12,6 +12,11 @@ pub(crate) fn number(value: &Value) -> Result<i64> {
     }
 }
 
+/// Parses a number that is never negative.
+pub(crate) fn count(value: &Value) -> Result<u64> {
+    Ok(u64::try_from(number(value)?).unwrap_or(0))
+}
+
 /// Parses bytes; nil is `None`.
 pub(crate) fn maybe_bytes(value: Value) -> Result<Option<Bytes>> {
     match value {

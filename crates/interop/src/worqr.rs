@@ -67,14 +67,12 @@ mod queues;
 mod scan;
 mod scripts;
 mod tasks;
-mod uuid;
 mod worker;
 mod workers;
 
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::Result;
-use windlass_redis_link::raw_client::RawClient;
 
 pub use cleanup::WorqrCleanReport;
 pub use events::{DoneMessage, WorqrEvent, WorqrListener};
@@ -135,7 +133,7 @@ impl Default for WorqrSettings {
 /// A Worqr client. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct Worqr {
-    client: RawClient,
+    server: InteropServer,
     keys: Keys,
 }
 
@@ -143,7 +141,7 @@ impl Worqr {
     /// Creates a client.
     pub fn new(server: &InteropServer, settings: WorqrSettings) -> Result<Self> {
         Ok(Self {
-            client: server.client.clone(),
+            server: server.clone(),
             keys: Keys::new(settings)?,
         })
     }
@@ -151,7 +149,8 @@ impl Worqr {
     /// Runs a script once. If the reply is lost, the outcome is unknown.
     async fn run(&self, script: &'static LayoutScripts, args: Vec<Bytes>) -> Result<Value> {
         let script = script.for_layout(self.keys.layout());
-        self.client
+        self.server
+            .client
             .run(script, Vec::new(), self.with_prefix(args))
             .await
     }
@@ -164,7 +163,10 @@ impl Worqr {
     ) -> Result<Value> {
         let script = script.for_layout(self.keys.layout());
         let args = self.with_prefix(args);
-        self.client.run_idempotent(script, Vec::new(), args).await
+        self.server
+            .client
+            .run_idempotent(script, Vec::new(), args)
+            .await
     }
 
     /// Prepends the prefix. Scripts build their keys from it, because most depend on data they read.

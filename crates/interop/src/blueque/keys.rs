@@ -83,19 +83,6 @@ pub(super) fn queues(layout: BluequeLayout) -> Bytes {
     Bytes::from(format!("{}_queues", layout.prefix()))
 }
 
-/// Returns a pattern that matches keys with exactly this prefix.
-pub(super) fn prefix_pattern(prefix: &str) -> Vec<u8> {
-    let mut pattern = Vec::with_capacity(prefix.len() + 1);
-    for byte in prefix.bytes() {
-        if b"*?[]\\^".contains(&byte) {
-            pattern.push(b'\\');
-        }
-        pattern.push(byte);
-    }
-    pattern.push(b'*');
-    pattern
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,10 +113,5 @@ mod tests {
         );
         assert_eq!(task(BluequeLayout::Released, "1"), "blueque_task_1");
         assert_eq!(task(BluequeLayout::Document, "1"), "bluequeue_task_1");
-    }
-
-    #[test]
-    fn pattern_characters_in_a_prefix_are_escaped() {
-        assert_eq!(prefix_pattern("a[b]*?"), br"a\[b\]\*\?*");
     }
 }

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use windlass_core::{Error, Result};
 
 use super::channel::ChannelSubscription;
-use super::{BluequeLayout, BluequeQueue, Task, error, host, id, scripts};
-use crate::reply;
+use super::{BluequeLayout, BluequeQueue, Task, error, host, scripts};
+use crate::{id, reply};
 
 /// How long a listener stays alive without a heartbeat.
 pub(super) const ALIVE_DEFAULT: Duration = Duration::from_secs(30);
@@ -68,7 +68,13 @@ impl BluequeListener {
     pub(super) async fn join(queue: BluequeQueue, options: ListenerOptions) -> Result<Self> {
         let name = match options.name {
             Some(name) => valid_name(name)?,
-            None => format!("{}+{}_{}", host::name(), id::nonce()?, std::process::id()),
+            // Distinguishes listeners of the same process and of earlier processes.
+            None => format!(
+                "{}+{}_{}",
+                host::name(),
+                id::random_hex::<4>()?,
+                std::process::id()
+            ),
         };
         let listener = Self {
             queue,
@@ -170,7 +176,7 @@ impl BluequeListener {
         if let Some(ticket) = &self.ticket {
             return Ok(ticket.clone());
         }
-        let ticket = id::ticket()?;
+        let ticket = id::random_hex::<8>()?;
         self.ticket = Some(ticket.clone());
         Ok(ticket)
     }

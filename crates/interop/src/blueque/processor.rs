@@ -4,8 +4,8 @@ use bytes::Bytes;
 use windlass_core::{Error, ErrorKind, Result};
 
 use super::queue::BluequeQueue;
-use super::{Blueque, Task, encode, error, id, scripts};
-use crate::reply;
+use super::{Blueque, Task, encode, error, scripts};
+use crate::{id, reply};
 
 /// Starts and ends one task on behalf of the listener that held it when it was read.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ impl BluequeProcessor {
     async fn finish(&mut self, operation: &'static str, text: Bytes) -> Result<()> {
         let ticket = match self.unconfirmed.take() {
             Some((before, ticket)) if before == operation => ticket,
-            _ => id::ticket()?,
+            _ => id::random_hex::<8>()?,
         };
         let pid = self.pid.map_or_else(String::new, |pid| pid.to_string());
         let args = vec![

@@ -6,8 +6,8 @@ use windlass_core::{Error, Result};
 
 use super::keys::Keys;
 use super::listener::{BluequeListener, ListenerOptions};
-use super::{Blueque, PAGE, encode, error, id, scripts};
-use crate::reply;
+use super::{Blueque, PAGE, encode, error, scripts};
+use crate::{id, reply};
 
 /// A queue. Clones refer to the same queue.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl BluequeQueue {
     }
 
     async fn add(&self, parameters: Bytes, eta: Option<f64>) -> Result<(String, String)> {
-        let id = id::task()?;
+        let id = id::uuid()?;
         let parameters = encode(self.blueque.layout, parameters);
         let eta = eta.map_or_else(String::new, |eta| eta.to_string());
         let args = vec![Bytes::from(id.clone()), parameters, Bytes::from(eta)];

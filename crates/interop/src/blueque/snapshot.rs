@@ -8,6 +8,7 @@ use windlass_core::Result;
 
 use super::{BluequeLayout, BluequeQueue, PAGE, keys, scripts, task};
 use crate::reply;
+use crate::scan::prefix_pattern;
 
 /// Entry of a task that is in no list: other clients of the document layout keep no lists.
 const UNLISTED: &str = "*";
@@ -116,7 +117,7 @@ impl BluequeQueue {
         entries: &BTreeMap<(String, String), String>,
     ) -> Result<BTreeSet<String>> {
         let prefix = self.keys.reserved_prefix();
-        let pattern = keys::prefix_pattern(&prefix);
+        let pattern = prefix_pattern(&prefix);
         let found = self.blueque.scan("SCAN", None, Some(&pattern)).await?;
         let lists = found
             .iter()
@@ -175,7 +176,7 @@ impl BluequeQueue {
     async fn add_unlisted(&self, lost: &[String], snapshot: &mut ListenerSnapshot) -> Result<()> {
         let prefix = keys::task(self.blueque.layout, "");
         let prefix = String::from_utf8_lossy(&prefix).into_owned();
-        let pattern = keys::prefix_pattern(&prefix);
+        let pattern = prefix_pattern(&prefix);
         let found = self.blueque.scan("SCAN", None, Some(&pattern)).await?;
         let listed: BTreeSet<_> = snapshot.held.iter().map(|held| held.id.clone()).collect();
         let ids = found.iter().filter_map(|key| key.strip_prefix(&prefix));

@@ -53,7 +53,7 @@ impl BluequeQueue {
         let recorded = reply::text(values.next().unwrap_or(Value::Nil))?;
         let mut next = || {
             let value = values.next().unwrap_or(Value::Nil);
-            count(&value)
+            reply::count(&value)
         };
         Ok(BluequeStats {
             recorded_listeners: Some(recorded).filter(|recorded| !recorded.is_empty()),
@@ -81,7 +81,7 @@ impl BluequeQueue {
             listeners.push(ListenerInfo {
                 host: parts.as_ref().map(|(host, _)| host.clone()),
                 pid: parts.map(|(_, pid)| pid),
-                tasks: count(&tasks)?,
+                tasks: reply::count(&tasks)?,
                 is_alive: match heartbeat {
                     Value::Nil => None,
                     until => text(until)?.parse().ok().map(|until: f64| until > now_ms),
@@ -100,10 +100,6 @@ impl BluequeQueue {
         names.dedup();
         Ok(names)
     }
-}
-
-fn count(value: &Value) -> Result<u64> {
-    Ok(u64::try_from(reply::number(value)?).unwrap_or_default())
 }
 
 /// Parses text; numbers are formatted.

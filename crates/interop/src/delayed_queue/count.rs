@@ -8,7 +8,7 @@ use windlass_core::Result;
 use windlass_redis_link::raw_client::RawScript;
 
 use super::{DelayedQueue, script};
-use crate::reply::{list, number};
+use crate::reply::{count, list};
 
 static COUNTS: LazyLock<RawScript> = script!("counts.lua");
 
@@ -35,9 +35,4 @@ impl DelayedQueue {
             unacked: next()?,
         })
     }
-}
-
-/// Parses a number that is never negative.
-pub(super) fn count(value: &Value) -> Result<u64> {
-    Ok(u64::try_from(number(value)?).unwrap_or(0))
 }

@@ -7,9 +7,8 @@ use redis::Value;
 use windlass_core::Result;
 use windlass_redis_link::raw_client::RawScript;
 
-use super::count::count;
 use super::{DelayedQueue, script};
-use crate::reply::list;
+use crate::reply::{count, list};
 
 static DUE: LazyLock<RawScript> = script!("due.lua");
 

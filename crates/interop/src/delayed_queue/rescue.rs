@@ -9,10 +9,9 @@ use serde::Serialize;
 use windlass_core::Result;
 use windlass_redis_link::raw_client::RawScript;
 
-use super::count::count;
 use super::submit::millis;
 use super::{DelayedQueue, script};
-use crate::reply::list;
+use crate::reply::{count, list};
 
 static RESCUE: LazyLock<RawScript> = script!("rescue.lua");
 

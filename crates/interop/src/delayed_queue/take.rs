@@ -9,9 +9,8 @@ use tokio::time::Instant;
 use windlass_core::{BootId, Result, Timestamp};
 use windlass_redis_link::raw_client::RawScript;
 
-use super::count::count;
 use super::{DelayedQueue, script, text};
-use crate::reply;
+use crate::reply::{self, count};
 
 static TAKE: LazyLock<RawScript> = script!("take.lua");
 

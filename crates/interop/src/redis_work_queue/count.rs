@@ -8,7 +8,7 @@ use windlass_core::Result;
 use windlass_redis_link::raw_client::RawScript;
 
 use super::{WorkQueue, script};
-use crate::reply::{list, number};
+use crate::reply::{count, list};
 
 static COUNTS: LazyLock<RawScript> = script!("counts.lua");
 
@@ -36,7 +36,7 @@ impl WorkQueue {
     /// Returns both lengths, read atomically.
     pub async fn counts(&self) -> Result<Counts> {
         let mut counts = list(self.run_repeating(&COUNTS, Vec::new()).await?)?.into_iter();
-        let mut next = || length(&counts.next().unwrap_or(Value::Nil));
+        let mut next = || count(&counts.next().unwrap_or(Value::Nil));
         Ok(Counts {
             queue: next()?,
             processing: next()?,
@@ -47,10 +47,6 @@ impl WorkQueue {
         let mut cmd = Cmd::new();
         let list: &[u8] = list;
         cmd.arg("LLEN").arg(list);
-        length(&self.server.client.ask(&cmd).await?)
+        count(&self.server.client.ask(&cmd).await?)
     }
-}
-
-fn length(value: &Value) -> Result<u64> {
-    Ok(u64::try_from(number(value)?).unwrap_or(0))
 }

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use redis::{Cmd, Value};
+use redis::Cmd;
 use windlass_core::Result;
 
 use super::{WorkQueue, WorkQueueCleanReport};
-use crate::reply::{bytes, list};
+use crate::reply::bytes;
+use crate::scan::prefix_pattern;
 
 /// `COUNT` of each `SCAN`.
 const SCAN_PAGE: u64 = 1_000;
@@ -48,23 +49,20 @@ impl WorkQueue {
 
     /// Adds items that have data but are in no list.
     async fn find_unlisted(&self, listed: &mut ListedIds) -> Result<()> {
-        let pattern = self.keys.items_pattern();
-        let mut cursor = Bytes::from_static(b"0");
-        loop {
+        let pattern = prefix_pattern(&self.keys.item);
+        let page = |cursor: &str| {
             let mut cmd = Cmd::new();
-            cmd.arg("SCAN").arg(&cursor[..]).arg("MATCH").arg(&pattern);
+            cmd.arg("SCAN").arg(cursor).arg("MATCH").arg(&pattern);
             cmd.arg("COUNT").arg(SCAN_PAGE);
-            let mut reply = list(self.server.client.ask(&cmd).await?)?.into_iter();
-            cursor = bytes(reply.next().unwrap_or(Value::Nil))?;
-            for key in list(reply.next().unwrap_or(Value::Nil))? {
-                let id = bytes(key)?.slice(self.keys.item.len()..);
-                if !listed.queue.contains(&id) && !listed.processing.contains(&id) {
-                    listed.suspects.insert(id);
-                }
+            cmd
+        };
+        let check = |key| {
+            let id = bytes(key)?.slice(self.keys.item.len()..);
+            if !listed.queue.contains(&id) && !listed.processing.contains(&id) {
+                listed.suspects.insert(id);
             }
-            if cursor == "0" {
-                return Ok(());
-            }
-        }
+            Ok(())
+        };
+        self.server.scan(page, check).await
     }
 }

@@ -63,18 +63,6 @@ impl Keys {
     pub(super) fn item(&self, id: &str) -> String {
         format!("{}{id}", self.item)
     }
-
-    /// Returns the pattern of all data keys. Special characters in the prefix are escaped.
-    pub(super) fn items_pattern(&self) -> String {
-        let mut pattern = String::new();
-        for letter in self.item.chars() {
-            if matches!(letter, '*' | '?' | '[' | ']' | '^' | '-' | '\\') {
-                pattern.push('\\');
-            }
-            pattern.push(letter);
-        }
-        pattern + "*"
-    }
 }
 
 #[cfg(test)]
@@ -91,11 +79,5 @@ mod tests {
         let (keys, args) = Keys::new("mail", WorkQueueLayout::V03).call(vec!["more".into()]);
         assert_eq!(keys, ["mail:queue", "mail:processing", marks]);
         assert_eq!(args, ["mail:item:", "mail:lease:", "more"]);
-    }
-
-    #[test]
-    fn pattern_characters_in_a_prefix_are_escaped() {
-        let pattern = Keys::new("a*[b]\\", WorkQueueLayout::V03).items_pattern();
-        assert_eq!(pattern, "a\\*\\[b\\]\\\\:item:*");
     }
 }

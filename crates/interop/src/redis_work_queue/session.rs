@@ -1,6 +1,7 @@
 //! Generates unique ids for sessions and items.
 
 use super::keys::WorkQueueLayout;
+use crate::id;
 
 /// Generates a session id in the format of the layout's clients.
 pub(super) fn generate(layout: WorkQueueLayout) -> String {
@@ -14,13 +15,7 @@ pub(super) fn generate(layout: WorkQueueLayout) -> String {
 
 /// Generates a random UUID (version 4) with dashes.
 pub(super) fn uuid() -> String {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).expect("the system provides random bytes");
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let number = format!("{:032x}", u128::from_be_bytes(bytes));
-    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &number[part]);
-    parts.join("-")
+    id::uuid().expect("the system provides random bytes")
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use windlass_core::Result;
 
-use super::scan::parse_page;
 use super::workers::{FailIf, WorkerFailure};
 use super::{Worqr, arg, scripts};
 use crate::reply;
+use crate::scan::parse_page;
 
 /// What a cleanup did.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]

@@ -92,7 +92,7 @@ impl Worqr {
         }
         let names = channels.keys().cloned().collect();
         Ok(WorqrListener {
-            subscription: self.client.subscribe(names).await?,
+            subscription: self.server.client.subscribe(names).await?,
             channels,
             pending: VecDeque::new(),
         })

@@ -112,29 +112,11 @@ impl Keys {
             WorqrLayout::Document => format!("{}{queue}_{kind}", self.prefix),
         }
     }
-
-    /// Returns the pattern of all keys with this prefix. Special characters are escaped.
-    pub(super) fn prefix_pattern(prefix: &str) -> String {
-        let mut pattern = String::with_capacity(prefix.len() + 1);
-        for character in prefix.chars() {
-            if matches!(character, '*' | '?' | '[' | ']' | '^' | '-' | '\\') {
-                pattern.push('\\');
-            }
-            pattern.push(character);
-        }
-        pattern.push('*');
-        pattern
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pattern_characters_in_a_prefix_are_escaped() {
-        assert_eq!(Keys::prefix_pattern("a*b?[c]\\:"), "a\\*b\\?\\[c\\]\\\\:*");
-    }
 
     #[test]
     fn the_released_layout_needs_a_prefix() {

@@ -7,11 +7,10 @@ use redis::{Value, cmd};
 use serde::Serialize;
 use windlass_core::{Error, ErrorKind, Result};
 
-use super::keys::Keys;
-use super::scan::parse_page;
 use super::tasks::digest;
-use super::{Worqr, arg, scripts, uuid};
-use crate::reply;
+use super::{Worqr, arg, scripts};
+use crate::scan::{parse_page, prefix_pattern};
+use crate::{id, reply};
 
 /// A task in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,9 +62,10 @@ impl Worqr {
         let list = self.keys.queue(queue);
         let script = scripts::START.for_layout(self.keys.layout());
         let args = self.with_prefix(args);
-        let waiting = self
-            .client
-            .wait_then_run(list.as_bytes(), wait, script, Vec::new(), args);
+        let waiting =
+            self.server
+                .client
+                .wait_then_run(list.as_bytes(), wait, script, Vec::new(), args);
         parse_start(waiting.await?, id, worker, queue)
     }
 
@@ -73,7 +73,7 @@ impl Worqr {
     fn new_process(&self, worker: &str, queue: &str) -> Result<(String, Vec<Bytes>)> {
         self.check_worker(worker)?;
         self.check_queue(queue)?;
-        let id = format!("{queue}_{}", uuid::random()?);
+        let id = format!("{queue}_{}", id::uuid()?);
         let args = vec![arg(worker), arg(queue), arg(&id)];
         Ok((id, args))
     }
@@ -150,7 +150,7 @@ impl Worqr {
 
     async fn task_of(&self, process: &str) -> Result<Option<Bytes>> {
         let first = cmd("LINDEX").arg(self.keys.process(process)).arg(0).take();
-        reply::maybe_bytes(self.client.ask(&first).await?)
+        reply::maybe_bytes(self.server.client.ask(&first).await?)
     }
 
     /// Returns all processes in progress. In the document layout, only those of registered workers.
@@ -165,7 +165,7 @@ impl Worqr {
     }
 
     async fn find_processes(&self, task: Option<Bytes>) -> Result<Vec<Process>> {
-        let pattern = Keys::prefix_pattern(&self.keys.process(""));
+        let pattern = prefix_pattern(&self.keys.process(""));
         let filter = if task.is_some() { "1" } else { "" };
         let task = task.unwrap_or_default();
         let mut found = Vec::new();

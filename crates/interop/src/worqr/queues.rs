@@ -4,11 +4,13 @@ use bytes::Bytes;
 use redis::{Value, cmd};
 use windlass_core::Result;
 
-use super::keys::{Keys, WorqrLayout};
+use super::keys::WorqrLayout;
 use super::scan::ScanTarget;
 use super::tasks::digest;
-use super::{Worqr, arg, scripts, uuid};
-use crate::reply;
+use super::{Worqr, arg, scripts};
+use crate::id;
+use crate::reply::{self, count};
+use crate::scan::prefix_pattern;
 
 /// Number of deleted tasks to read at once. Small, because tasks may be large.
 const DELETED_PAGE: usize = 128;
@@ -21,7 +23,7 @@ impl Worqr {
         match self.keys.layout() {
             WorqrLayout::Released => {
                 let prefix = self.keys.queue("");
-                let pattern = Keys::prefix_pattern(&prefix);
+                let pattern = prefix_pattern(&prefix);
                 let keys = self.scan(ScanTarget::Lists(&pattern)).await?;
                 let names = keys.iter().filter_map(|key| key.strip_prefix(&prefix));
                 Ok(names.map(str::to_owned).collect())
@@ -40,6 +42,7 @@ impl Worqr {
         let mut queues = Vec::new();
         for queue in known {
             let kind = self
+                .server
                 .client
                 .ask(cmd("TYPE").arg(self.keys.queue(&queue)))
                 .await?;
@@ -54,14 +57,14 @@ impl Worqr {
     pub async fn peek(&self, queue: &str) -> Result<Option<Bytes>> {
         self.check_queue(queue)?;
         let last = cmd("LINDEX").arg(self.keys.queue(queue)).arg(-1).take();
-        reply::maybe_bytes(self.client.ask(&last).await?)
+        reply::maybe_bytes(self.server.client.ask(&last).await?)
     }
 
     /// Returns the number of waiting tasks (`countQueue`).
     pub async fn count(&self, queue: &str) -> Result<u64> {
         self.check_queue(queue)?;
         let length = cmd("LLEN").arg(self.keys.queue(queue)).take();
-        count(&self.client.ask(&length).await?)
+        count(&self.server.client.ask(&length).await?)
     }
 
     /// Returns up to `limit` waiting tasks, newest first (`getTasks`).
@@ -73,7 +76,7 @@ impl Worqr {
         let last = i64::try_from(limit).unwrap_or(i64::MAX) - 1;
         let mut range = cmd("LRANGE");
         range.arg(self.keys.queue(queue)).arg(0).arg(last);
-        let tasks = reply::list(self.client.ask(&range).await?)?;
+        let tasks = reply::list(self.server.client.ask(&range).await?)?;
         tasks.into_iter().map(reply::bytes).collect()
     }
 
@@ -82,7 +85,7 @@ impl Worqr {
     /// page; if the caller dies meanwhile, the next cleanup continues.
     pub async fn delete_queue(&self, queue: &str) -> Result<u64> {
         self.check_queue(queue)?;
-        let nonce = uuid::random()?;
+        let nonce = id::uuid()?;
         let args = vec![arg(queue), arg(&nonce)];
         let deleted = count(&self.run_repeating(&scripts::DELETE, args).await?)?;
         if deleted > 0 {
@@ -118,11 +121,6 @@ impl Worqr {
             }
         }
     }
-}
-
-/// Parses a number that is never negative.
-pub(super) fn count(value: &Value) -> Result<u64> {
-    Ok(u64::try_from(reply::number(value)?).unwrap_or(0))
 }
 
 pub(super) fn number_arg(number: usize) -> Bytes {

@@ -1,13 +1,12 @@
 //! Enqueues and cancels tasks.
 
-use std::fmt::Write as _;
-
 use bytes::Bytes;
 use md5::{Digest, Md5};
 use windlass_core::{Error, Result};
 
-use super::queues::count;
 use super::{Worqr, arg, scripts};
+use crate::id::hex;
+use crate::reply::count;
 
 /// Maximum number of tasks per call, which limits how long the script blocks the server.
 const ENQUEUE_MAX: usize = 10_000;
@@ -79,12 +78,7 @@ impl Worqr {
 
 /// Returns the name of a task's lock: its MD5 in hexadecimal.
 pub(super) fn digest(task: &[u8]) -> String {
-    let mut text = String::with_capacity(32);
-    for byte in Md5::digest(task) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    hex(&Md5::digest(task))
 }
 
 #[cfg(test)]

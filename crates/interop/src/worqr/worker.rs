@@ -8,9 +8,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use windlass_core::Result;
 
+use super::Worqr;
 use super::processes::{Process, ProcessEnd};
 use super::workers::{FailIf, HEARTBEAT, Lifetime, WorkerFailure};
-use super::{Worqr, uuid};
+use crate::id;
 
 /// How often a worker cleans up after dead workers (`workerCleanupInterval`).
 const CLEANUP: Duration = Duration::from_secs(10);
@@ -84,7 +85,7 @@ impl Worqr {
     pub async fn join(&self, options: WorkerOptions) -> Result<WorqrWorker> {
         let id = match &options.id {
             Some(id) => id.clone(),
-            None => uuid::random()?,
+            None => id::uuid()?,
         };
         let background = self.start_background(&id, &options).await?;
         let worqr = self.clone();

@@ -7,10 +7,10 @@ use windlass_core::{Error, ErrorKind, Result};
 
 use super::keys::WorqrLayout;
 use super::processes::expired;
-use super::queues::{count, number_arg};
+use super::queues::number_arg;
 use super::scan::ScanTarget;
 use super::{Worqr, arg, scripts};
-use crate::reply;
+use crate::reply::{self, count};
 
 /// How long a worker stays alive after its last heartbeat (`workerTimeout`).
 pub const TIMEOUT: Duration = Duration::from_secs(3);

@@ -1,4 +1,4 @@
-//! Generates unique task ids, call tickets and listener nonces.
+//! Generates random ids in the formats of the older systems.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,8 @@ fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Returns bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
         // Writing to a string cannot fail.
@@ -26,8 +27,8 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Generates a task id: a UUID (version 4), like the original's.
-pub(super) fn task() -> Result<String> {
+/// Generates a UUID (version 4).
+pub(crate) fn uuid() -> Result<String> {
     let mut bytes: [u8; 16] = random()?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
@@ -35,14 +36,9 @@ pub(super) fn task() -> Result<String> {
     Ok(parts.join("-"))
 }
 
-/// Generates a ticket, which identifies one call.
-pub(super) fn ticket() -> Result<String> {
-    Ok(hex(&random::<8>()?))
-}
-
-/// Generates a nonce, which distinguishes listeners of the same process and of earlier processes.
-pub(super) fn nonce() -> Result<String> {
-    Ok(hex(&random::<4>()?))
+/// Generates `N` random bytes in hexadecimal.
+pub(crate) fn random_hex<const N: usize>() -> Result<String> {
+    Ok(hex(&random::<N>()?))
 }
 
 #[cfg(test)]
@@ -51,11 +47,11 @@ mod tests {
 
     #[test]
     fn an_id_has_the_form_of_the_originals() {
-        let id = task().unwrap();
+        let id = uuid().unwrap();
         let lengths: Vec<_> = id.split('-').map(str::len).collect();
         assert_eq!(lengths, [8, 4, 4, 4, 12]);
         assert_eq!(id.as_bytes()[14], b'4');
         assert!(b"89ab".contains(&id.as_bytes()[19]), "{id}");
-        assert_ne!(id, task().unwrap());
+        assert_ne!(id, uuid().unwrap());
     }
 }
