@@ -8,7 +8,6 @@ fn commands_that_need_the_store_itself_say_so() {
     for (line, why) in [
         ("store compact", "is not a SQLite store"),
         ("interop inspect", "the older systems need a Redis store"),
-        ("demo --jobs 10", "its processes must share a store"),
     ] {
         let ran = sandbox.run(line).exits(2);
         assert!(ran.stderr.contains(why), "{line}: {}", ran.stderr);
@@ -54,7 +53,7 @@ fn a_worker_runs_jobs_of_a_served_store() {
     sandbox.run("enqueue mail one").ok();
     sandbox.run("enqueue mail two").ok();
     sandbox.run("exec --queue mail --burst -- cat").ok();
-    let stats = sandbox.run("queue show mail --json").ok().json();
+    let stats = sandbox.run("queue stats mail --json").ok().json();
     assert_eq!(stats["total"]["succeeded"], 2, "{stats}");
     sandbox.run("doctor").ok();
 }

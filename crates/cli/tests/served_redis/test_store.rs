@@ -57,9 +57,12 @@ impl TestStore {
         command.env("WINDLASS_HTTP_TOKEN", TOKEN);
     }
 
-    /// Returns whether any key exists.
+    /// Returns whether the store has a queue: the server writes keys of its own.
     pub(crate) fn exists(&self, _folder: &Path) -> bool {
-        !self.redis.command(&["KEYS", "*"]).array().is_empty()
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        self.configure(&mut command);
+        let listed = command.args(["queue", "list", "--json"]).output().unwrap();
+        listed.stdout.trim_ascii() != b"[]"
     }
 
     pub(crate) fn lock(&self, _folder: &Path) -> StoreLock {
