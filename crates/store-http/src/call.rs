@@ -144,9 +144,9 @@ impl Client {
             Err(Unanswered { was_sent }) if was_used && (is_read || !was_sent) => {
                 sender = self.connections.connect().await?;
                 let again = self.send(&mut sender, &outgoing).await;
-                again.map_err(|unanswered| self.unanswered(&unanswered, is_read))?
+                again.map_err(|unanswered| self.unanswered(unanswered, is_read))?
             }
-            Err(unanswered) => return Err(self.unanswered(&unanswered, is_read)),
+            Err(unanswered) => return Err(self.unanswered(unanswered, is_read)),
         };
         let status = response.status();
         let body = self.read(response, REPLY_BYTES_MAX, is_read).await?;
@@ -219,7 +219,7 @@ impl Client {
         let opening = async {
             let mut sender = self.connections.connect().await?;
             let response = self.send(&mut sender, &outgoing).await;
-            let response = response.map_err(|unanswered| self.unanswered(&unanswered, true))?;
+            let response = response.map_err(|unanswered| self.unanswered(unanswered, true))?;
             let is_open = response.status() == StatusCode::OK;
             Ok(is_open.then(|| (sender, response.into_body())))
         };
@@ -227,7 +227,7 @@ impl Client {
         opened.unwrap_or_else(|_| Err(self.lost(true, "no reply in time")))
     }
 
-    fn unanswered(&self, unanswered: &Unanswered, is_read: bool) -> Error {
+    fn unanswered(&self, unanswered: Unanswered, is_read: bool) -> Error {
         self.lost(is_read || !unanswered.was_sent, "the connection broke")
     }
 
@@ -340,12 +340,11 @@ fn outgoing(op: &str, queue: Option<&QueueName>, request: &impl Serialize) -> Re
 fn fill(route: &Route, queue: Option<&QueueName>, fields: &mut Map<String, Value>) -> String {
     let mut path = route.path.to_owned();
     for name in route.path_fields() {
-        let value = match (name, queue) {
-            ("queue", Some(queue)) => encode(queue.as_str()),
-            _ => {
-                let value = fields.remove(name);
-                encode(value.as_ref().and_then(Value::as_str).unwrap_or_default())
-            }
+        let value = if let ("queue", Some(queue)) = (name, queue) {
+            encode(queue.as_str())
+        } else {
+            let value = fields.remove(name);
+            encode(value.as_ref().and_then(Value::as_str).unwrap_or_default())
         };
         path = path.replace(&format!("{{{name}}}"), &value);
     }

@@ -8,13 +8,15 @@
 //!
 //! [`address`] parses the URL and finds the token. `connection` connects, with or without TLS, and keeps
 //! connections open. `call` sends an op by its route in the table of `windlass-api` and reads the reply.
-//! [`RemoteStore`] is the store; `watch` follows its events.
+//! [`RemoteStore`] is opened in `remote`; `store` has its methods, and sends long lists in `parts`; `watch` follows its events.
 
 pub mod address;
 mod call;
 mod connection;
+mod parts;
+mod remote;
 mod store;
 mod watch;
 
 pub use address::{HttpAddress, TOKEN_VARIABLE};
-pub use store::RemoteStore;
+pub use remote::RemoteStore;

@@ -1,6 +1,5 @@
 //! The store: each method is one op of the HTTP API.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,22 +7,22 @@ use async_trait::async_trait;
 use windlass_api::request::{
     Accept, Audit, Cancel, ChangesReply, CommandWorker, Complete, Delete, EnqueueAll, Fail,
     FailWorker, FailedJob, Get, Heartbeat as HeartbeatRequest, JobSelector, Leave, List, Maintain,
-    OutcomesReply, Pause, Progress, Promote, Purge, QueueRequest, Queues, Register, Release,
-    RenewLeases, Resume, Retry, RunningJob, Set, ShowSettings, Snooze as SnoozeRequest,
-    Stats as StatsRequest, Workers,
+    OutcomesReply, Pause, Progress, Promote, Purge, Queues, Register, Release, RenewLeases, Resume,
+    Retry, RunningJob, Set, ShowSettings, Snooze as SnoozeRequest, Stats as StatsRequest, Workers,
 };
 use windlass_api::{ClaimReply, Code, JobReply};
 use windlass_core::wait::Deadline;
 use windlass_core::{
     Audited, BootId, Change, Changes, Claim, ClaimRequest, Claimer, Completed, Completion, Cursor,
-    Enqueued, Error, ErrorKind, Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease,
-    LeaseStatus, LeaseTime, Limits, Maintained, NewJob, NewWorker, OutcomeStatus, Page, QueueName,
-    Renewal, Renewed, Result, Setting, Settings, Snooze, Stats, Store, Target, Watch,
-    WorkerCommand, WorkerRecord, duration,
+    Enqueued, Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime,
+    Limits, Maintained, NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed,
+    Result, Setting, Settings, Snooze, Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
+    duration,
 };
 
-use crate::address::{BearerToken, HttpAddress};
-use crate::call::{Client, Failed};
+use crate::call::Failed;
+use crate::parts::{after, encoded, parts};
+use crate::remote::{RemoteStore, found, lease_status, unsupported};
 use crate::watch::EventWatch;
 
 /// The longest wait of one request, as in the server.
@@ -35,115 +34,9 @@ const BODY_BYTES_MAX: usize = 2_000_000;
 /// The largest body of a batch of jobs, with room for its other fields. The server accepts 16 MiB.
 const BATCH_BYTES_MAX: usize = 16_000_000;
 
-/// The most bytes of an item besides its payload, result or error.
-const ITEM_BYTES: usize = 1024;
-
 /// How far the numbers of a worker's claims jump after a claim that waited and got no reply: the server
 /// used some numbers, fewer than these.
 const SEQ_JUMP: u64 = 1_000_000;
-
-/// A store on another machine, through the HTTP API of `windlass serve`.
-pub struct RemoteStore(Arc<Client>);
-
-impl fmt::Debug for RemoteStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RemoteStore").field(&self.0.address).finish()
-    }
-}
-
-impl RemoteStore {
-    /// Opens the store at `http://HOST:PORT` or `https://HOST:PORT`, with the token of the file that the
-    /// URL names, or of the environment. Connects with the first call.
-    pub fn open(url: &str) -> Result<Self> {
-        let address: HttpAddress = url.parse()?;
-        let token = address.token()?;
-        Ok(Self(Arc::new(Client::new(address, token)?)))
-    }
-
-    /// Opens the store with this token.
-    pub fn with_token(url: &str, token: &str) -> Result<Self> {
-        let client = Client::new(url.parse()?, Some(BearerToken::new(token)?))?;
-        Ok(Self(Arc::new(client)))
-    }
-
-    async fn call<R: QueueRequest>(
-        &self,
-        queue: &QueueName,
-        request: R,
-    ) -> Result<R::Reply, Failed> {
-        self.0.queue(queue, request, Duration::ZERO).await
-    }
-
-    async fn outcomes<R>(&self, queue: &QueueName, request: R) -> Result<Completed>
-    where
-        R: QueueRequest<Reply = OutcomesReply>,
-    {
-        let OutcomesReply::Many { jobs, claimed } = self.call(queue, request).await? else {
-            return Err(unsupported());
-        };
-        let claim = ClaimReply::into_claim(claimed.unwrap_or_default())?;
-        Ok(Completed {
-            statuses: jobs.iter().map(|job| job.status()).collect::<Result<_>>()?,
-            next: claim.map(|(claim, _)| claim),
-        })
-    }
-}
-
-/// The error for a server that replies in an older form.
-fn unsupported() -> Error {
-    let what = "the server replied in a form that this version does not know";
-    let help = "update the server to the version of this program";
-    Error::new(ErrorKind::StoreUnsupported, what, help)
-}
-
-/// Splits a list so that each part fits into one request. There is at least one part.
-fn parts<T>(items: Vec<T>, bytes_max: usize, bytes: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
-    let (mut parts, mut size) = (vec![Vec::new()], 0);
-    for item in items {
-        let more = ITEM_BYTES + bytes(&item);
-        if size > 0 && size + more > bytes_max {
-            parts.push(Vec::new());
-            size = 0;
-        }
-        size += more;
-        if let Some(part) = parts.last_mut() {
-            part.push(item);
-        }
-    }
-    parts
-}
-
-/// The bytes of a payload or result in a request: at most its base64.
-const fn encoded(bytes: usize) -> usize {
-    bytes / 3 * 4 + 4
-}
-
-/// Makes the error of a later part of a call one with an unknown outcome: earlier parts were executed.
-fn after(done: usize, error: Error) -> Error {
-    if done == 0 || error.is_unknown() {
-        return error;
-    }
-    let what = format!("the first {done} items were executed, then: {error}");
-    let help = error.help().to_owned();
-    Error::new(ErrorKind::OutcomeUnknown, what, help)
-}
-
-/// Turns a refusal with a code that means "no such thing" into `None`.
-fn found<T>(reply: Result<T, Failed>) -> Result<Option<T>> {
-    match reply {
-        Ok(reply) => Ok(Some(reply)),
-        Err(Failed::Refused(error)) if error.code == Code::NotFound => Ok(None),
-        Err(failed) => Err(failed.into()),
-    }
-}
-
-fn lease_status<T>(reply: Result<T, Failed>) -> Result<LeaseStatus> {
-    match reply {
-        Ok(_) => Ok(LeaseStatus::Valid),
-        Err(Failed::Refused(error)) if error.code == Code::LeaseLost => Ok(LeaseStatus::Lost),
-        Err(failed) => Err(failed.into()),
-    }
-}
 
 #[async_trait]
 impl Store for RemoteStore {
@@ -492,28 +385,5 @@ impl Store for RemoteStore {
     /// The limits of a store with default settings. The server checks its own.
     fn limits(&self) -> Limits {
         Limits::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_is_split_where_a_part_is_full() {
-        let sizes = |items: Vec<usize>| {
-            let parts = parts(items, 3 * ITEM_BYTES, |bytes| *bytes);
-            parts.iter().map(Vec::len).collect::<Vec<_>>()
-        };
-        assert_eq!(sizes(vec![]), [0]);
-        assert_eq!(sizes(vec![0; 7]), [3, 3, 1]);
-        assert_eq!(sizes(vec![0, 10 * ITEM_BYTES, 0]), [1, 1, 1]);
-    }
-
-    #[test]
-    fn an_error_after_a_part_was_executed_is_an_unknown_outcome() {
-        let busy = || Error::new(ErrorKind::StoreBusy, "busy", "wait");
-        assert_eq!(after(0, busy()).kind(), ErrorKind::StoreBusy);
-        assert!(after(3, busy()).is_unknown());
     }
 }

@@ -1,5 +1,7 @@
 //! Servers that refuse, fail, or are no Windlass servers; and what must arrive unchanged.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +50,7 @@ async fn answer(answers: Vec<Vec<u8>>) -> String {
     url
 }
 
-async fn store(url: &str) -> RemoteStore {
+fn store(url: &str) -> RemoteStore {
     RemoteStore::with_token(url, TOKEN).unwrap()
 }
 
@@ -57,11 +59,7 @@ async fn a_server_that_is_not_there_is_unreachable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let error = store(&url)
-        .await
-        .set_paused(&mail(), true)
-        .await
-        .unwrap_err();
+    let error = store(&url).set_paused(&mail(), true).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
 }
 
@@ -72,14 +70,14 @@ async fn a_server_that_dies_in_a_call_leaves_a_write_unknown_and_a_read_harmless
         b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{".to_vec(),
     ])
     .await;
-    let remote = store(&url).await;
+    let remote = store(&url);
     for _ in 0..2 {
         let error = remote.enqueue(&mail(), vec![NewJob::new("x")]).await;
         let error = error.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
     }
     let url = answer(vec![vec![]]).await;
-    let error = store(&url).await.stats(&mail()).await.unwrap_err();
+    let error = store(&url).stats(&mail()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
 }
 
@@ -87,7 +85,7 @@ async fn a_server_that_dies_in_a_call_leaves_a_write_unknown_and_a_read_harmless
 async fn a_connection_that_was_closed_while_idle_is_replaced() {
     let empty = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]".to_vec();
     let url = answer(vec![empty.clone(), empty]).await;
-    let remote = store(&url).await;
+    let remote = store(&url);
     assert!(remote.queues().await.unwrap().is_empty());
     // The server closes the connection after its answer.
     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -109,10 +107,7 @@ async fn a_server_of_another_kind_is_foreign() {
         "HTTP/1.1 302 Found\r\nlocation: http://evil\r\ncontent-length: 0\r\n\r\n",
     ] {
         let url = answer(vec![answer_text.into()]).await;
-        let error = store(&url)
-            .await
-            .get(&mail(), &JobId::new("a").unwrap())
-            .await;
+        let error = store(&url).get(&mail(), &JobId::new("a").unwrap()).await;
         let error = error.unwrap_err();
         assert_eq!(
             error.kind(),
@@ -127,7 +122,7 @@ async fn a_huge_reply_is_not_read_to_its_end() {
     let mut huge = b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n".to_vec();
     huge.resize(65 * 1024 * 1024, b'x');
     let url = answer(vec![huge]).await;
-    let error = store(&url).await.queues().await.unwrap_err();
+    let error = store(&url).queues().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
 }
 
@@ -149,7 +144,7 @@ async fn a_wrong_token_and_a_missing_scope_are_forbidden_and_no_token_is_shown()
     // The SHA-256 of `TOKEN`.
     let line = "ann 3eb1bd439947eb762998e566ccc2e099c791118b2f40579cc4f7da2b5061b7f9 read mail";
     let (url, _stop) = serve(Tokens::parse(line).unwrap()).await;
-    let remote = store(&url).await;
+    let remote = store(&url);
     assert!(remote.stats(&mail()).await.unwrap().is_none());
     let error = remote.set_paused(&mail(), true).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Forbidden, "{error}");
@@ -159,7 +154,7 @@ async fn a_wrong_token_and_a_missing_scope_are_forbidden_and_no_token_is_shown()
 #[tokio::test]
 async fn payloads_arrive_byte_for_byte_and_large_batches_in_parts() {
     let (url, _stop) = serve(Tokens::single(TOKEN).unwrap()).await;
-    let remote = store(&url).await;
+    let remote = store(&url);
     let all: Vec<u8> = (0..=255).collect();
     let control = vec![1_u8; 1024 * 1024];
     let binary = vec![0xff_u8; 1024 * 1024];
@@ -188,7 +183,7 @@ async fn payloads_arrive_byte_for_byte_and_large_batches_in_parts() {
 #[tokio::test]
 async fn a_waiting_claim_of_a_worker_gets_its_number_back() {
     let (url, _stop) = serve(Tokens::single(TOKEN).unwrap()).await;
-    let (remote, other) = (store(&url).await, store(&url).await);
+    let (remote, other) = (store(&url), store(&url));
     let boot = BootId::new("w-1").unwrap();
     let mut request = ClaimRequest::worker(boot, 1, 1);
     let waiting = async {

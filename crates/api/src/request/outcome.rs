@@ -1,12 +1,11 @@
 //! complete, fail, release and snooze: report the outcome of one job, or of several.
 
-use std::time::Duration;
+mod sent;
 
 use bytes::Bytes;
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::limits::truncate_message;
 use windlass_core::{
     Completion, Due, Error as CoreError, Failure, Jitter, JobId, JobLease, OutcomeStatus,
     QueueName, Result, Retry, Snooze as CoreSnooze, Store,
@@ -16,7 +15,7 @@ use super::claim::job_lease;
 use super::{ApiResult, Claim, QueueRequest};
 use crate::claim::{ClaimReply, OutcomeReply};
 use crate::content::{self, Text};
-use crate::enqueue::{TimeValue, due, due_fields};
+use crate::enqueue::{TimeValue, due};
 use crate::error::Error;
 
 /// The reply for one job, or for each of several.
@@ -153,20 +152,6 @@ pub struct CompletedJob {
     pub result_bytes: Option<Bytes>,
 }
 
-impl From<Completion> for CompletedJob {
-    fn from(completion: Completion) -> Self {
-        let result = completion.result.as_deref().map(content::encode);
-        let (result, result_base64) = result.unwrap_or_default();
-        Self {
-            id: completion.lease.id.to_string(),
-            token: completion.lease.token.to_string(),
-            result,
-            result_base64,
-            result_bytes: None,
-        }
-    }
-}
-
 impl CompletedJob {
     fn completion(&self) -> Result<Completion> {
         let (text, base64) = (self.result.as_ref(), self.result_base64.as_deref());
@@ -260,27 +245,6 @@ pub struct FailedJob {
     pub jitter: Option<u16>,
 }
 
-impl From<Failure> for FailedJob {
-    fn from(failure: Failure) -> Self {
-        let (mut permanent, mut jitter, mut due) = (None, None, (None, None));
-        match failure.retry {
-            Retry::ByPolicy(Jitter(random)) => jitter = Some(random),
-            Retry::Permanent => permanent = Some(true),
-            Retry::At(Due::Now) => due = due_fields(Due::After(Duration::ZERO)),
-            Retry::At(at) => due = due_fields(at),
-        }
-        Self {
-            id: failure.lease.id.to_string(),
-            token: failure.lease.token.to_string(),
-            error: truncate_message(&failure.error).to_owned(),
-            permanent,
-            delay: due.0,
-            at: due.1,
-            jitter,
-        }
-    }
-}
-
 impl FailedJob {
     fn failure(self) -> Result<Failure> {
         let failure = job_lease(&self.id, &self.token)?.failure(self.error);
@@ -353,15 +317,6 @@ pub struct LeasedJob {
     pub token: String,
 }
 
-impl From<JobLease> for LeasedJob {
-    fn from(lease: JobLease) -> Self {
-        Self {
-            id: lease.id.to_string(),
-            token: lease.token.to_string(),
-        }
-    }
-}
-
 impl QueueRequest for Release {
     const OP: &'static str = "release";
     type Reply = OutcomesReply;
@@ -403,21 +358,6 @@ pub struct Snooze {
         allow_hyphen_values = true
     )]
     pub at: Option<TimeValue>,
-}
-
-impl From<CoreSnooze> for Snooze {
-    fn from(snooze: CoreSnooze) -> Self {
-        let (delay, at) = match snooze.due {
-            Due::Now => due_fields(Due::After(Duration::ZERO)),
-            due => due_fields(due),
-        };
-        Self {
-            id: snooze.lease.id.to_string(),
-            token: snooze.lease.token.to_string(),
-            delay,
-            at,
-        }
-    }
 }
 
 impl QueueRequest for Snooze {
