@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::{Change, Changed, ChangedJob, QueueName, Result};
+use windlass_core::store::{Changed, ChangedJob};
+use windlass_core::{Change, QueueName, Result};
 
 use crate::error::Error;
 use crate::word::{self, Word};

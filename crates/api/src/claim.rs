@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_core::store::{ClaimedJob, Claimer, Kind, Renewed};
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimedJob, Claimer, Error, JobId, JobLease, Kind, OutcomeStatus, Priority, QueueName,
-    Renewed, Result, RetryPolicy, Timestamp, Token,
+    Claim, Error, JobId, JobLease, OutcomeStatus, Priority, QueueName, Result, RetryPolicy,
+    Timestamp, Token,
 };
 
 use crate::content::{self, Content};
@@ -21,7 +22,7 @@ use crate::word::{self, Word};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
-    reason = "the fields are those of `windlass_core::ClaimedJob`"
+    reason = "the fields are those of `windlass_core::store::ClaimedJob`"
 )]
 pub struct ClaimReply {
     pub id: String,

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_core::store::{DurabilityLevel, Headers, Kind, UniqueKey};
 use windlass_core::{
-    Due, DurabilityLevel, Enqueued, Error, Headers, JobId, JobState, Kind, NewJob, Priority,
-    QueueName, Result, UniqueKey, duration,
+    Due, Enqueued, Error, JobId, JobState, NewJob, Priority, QueueName, Result, duration,
 };
 
 use crate::content::{self, Text};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey};
 use windlass_core::time::as_ms;
 use windlass_core::{
-    BootId, Error, Fraction, Headers, Job, JobId, JobState, Kind, Priority, Progress, QueueName,
-    Reason, Result, RetryPolicy, UniqueKey,
+    BootId, Error, Job, JobId, JobState, Priority, QueueName, Result, RetryPolicy,
 };
 
 use crate::retry::RetryDelays;
@@ -185,7 +185,7 @@ impl From<&Job> for JobReply {
             result,
             result_base64,
             error: job.error.clone(),
-            reason: job.reason.map(windlass_core::Reason::as_str),
+            reason: job.reason.map(windlass_core::store::Reason::as_str),
             worker: job.worker.as_ref().map(ToString::to_string),
             cancel_requested: job.is_cancel_requested,
             full: None,

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::limits::{PAGE, SCAN_PAGE};
-use windlass_core::{Audited, JobId, Maintained, QueueName, Repair, Result, Store};
+use windlass_core::store::{Audited, Maintained, Repair};
+use windlass_core::{JobId, QueueName, Result, Store};
 
 use crate::word::{self, Word};
 
@@ -34,7 +35,7 @@ pub struct MaintenanceReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
-    reason = "the fields are those of `windlass_core::Repair`"
+    reason = "the fields are those of `windlass_core::store::Repair`"
 )]
 pub struct RepairReply {
     pub queue: String,

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::{Priority, QueueName, Rates, Result, Setting, Settings, Stats, Totals};
+use windlass_core::store::{Rates, Setting, Settings, Stats, Totals};
+use windlass_core::{Priority, QueueName, Result};
 
 /// The stats of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
-    reason = "the fields are those of `windlass_core::Stats`"
+    reason = "the fields are those of `windlass_core::store::Stats`"
 )]
 pub struct QueueReply {
     pub queue: String,
@@ -37,7 +38,7 @@ pub struct QueueReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
-    reason = "the fields are those of `windlass_core::Totals`"
+    reason = "the fields are those of `windlass_core::store::Totals`"
 )]
 pub struct TotalReply {
     pub enqueued: u64,
@@ -51,7 +52,7 @@ pub struct TotalReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
-    reason = "the fields are those of `windlass_core::Rates`"
+    reason = "the fields are those of `windlass_core::store::Rates`"
 )]
 pub struct RateReply {
     pub enqueued: u64,

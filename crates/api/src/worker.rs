@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::{
-    BootId, JobId, NewWorker, QueueName, Result, Timestamp, WorkerCommand, WorkerRecord,
-};
+use windlass_core::store::{NewWorker, WorkerCommand, WorkerRecord};
+use windlass_core::{BootId, JobId, QueueName, Result, Timestamp};
 
 use crate::timestamp;
 use crate::word::{self, Word};
@@ -13,7 +12,7 @@ use crate::word::{self, Word};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
-    reason = "the fields are those of `windlass_core::WorkerRecord`"
+    reason = "the fields are those of `windlass_core::store::WorkerRecord`"
 )]
 pub struct WorkerReply {
     pub id: String,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use windlass::store::Setting;
 use windlass::store::limits::SCAN_PAGE;
-use windlass::{Filter, Job, JobId, JobState, QueueName, Result, Store};
+use windlass::store::{Filter, Setting};
+use windlass::{Job, JobId, JobState, QueueName, Result, Store};
 
 /// The final states of jobs that are not cancelled.
 const STATES: [JobState; 2] = [JobState::Succeeded, JobState::Dead];

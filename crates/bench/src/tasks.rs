@@ -4,7 +4,8 @@ use std::future::Future;
 
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::task::TaskTracker;
-use windlass::{Result, Stopper};
+use windlass::Result;
+use windlass::runtime::Stopper;
 
 use crate::error;
 

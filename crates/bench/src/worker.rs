@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::io::AsyncReadExt;
-use windlass::runtime::{AttemptContext, Options, Runtime};
+use windlass::runtime::{
+    Source, {AttemptContext, Options, Runtime},
+};
 use windlass::store::LeaseTime;
-use windlass::{Error, ErrorKind, OpenMode, Outcome, QueueName, Result, Source, StoreUrl};
+use windlass::{Error, ErrorKind, OpenMode, Outcome, QueueName, Result, StoreUrl};
 
 /// The subcommand that runs such a process, followed by the queue and the file.
 pub const SUBCOMMAND: &str = "bench-worker";
@@ -41,7 +43,7 @@ pub async fn run(arguments: WorkerArguments) -> Result<()> {
         let what = format!("cannot write {}: {error}", ledger.display());
         Error::new(ErrorKind::Invalid, what, "use a writable file")
     })?;
-    let stores = windlass::open_connections(&url, OpenMode::MustExist).await?;
+    let stores = windlass::runtime::open_connections(&url, OpenMode::MustExist).await?;
     let mut options = Options::new([Source::new(QueueName::new(queue)?)]);
     "bench".clone_into(&mut options.name);
     options.lease = LEASE;

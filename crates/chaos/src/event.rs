@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use windlass_core::{BootId, ClaimedJob, JobId, JobLease, OutcomeStatus, Token};
+use windlass_core::store::ClaimedJob;
+use windlass_core::{BootId, JobId, JobLease, OutcomeStatus, Token};
 
 /// An event with the time since its process started.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Stats, Token};
+use windlass_core::store::Stats;
+use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Token};
 
 use crate::CLOCK_SLACK;
 use crate::event::Event;

@@ -1,6 +1,7 @@
 //! The final listing of a queue, for the invariants.
 
-use windlass_core::{Filter, QueueName, Result, Setting, Store};
+use windlass_core::store::Setting;
+use windlass_core::{Filter, QueueName, Result, Store};
 
 use crate::invariants::ListedJob;
 

@@ -25,7 +25,7 @@ pub fn of(id: &JobId) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::Limits;
+    use windlass_core::store::Limits;
 
     use super::*;
 

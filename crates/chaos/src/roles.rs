@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::{ClaimedJob, DurabilityLevel, JobLease, LeaseTime, QueueName, Result, Store};
+use windlass_core::store::{ClaimedJob, DurabilityLevel};
+use windlass_core::{JobLease, LeaseTime, QueueName, Result, Store};
 
 use self::calls::CallTimes;
 use self::event_log::EventLog;

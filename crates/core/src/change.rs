@@ -84,7 +84,8 @@ impl Change {
 ///
 /// ```
 /// # use windlass_core as windlass;
-/// use windlass::{Filter, JobState, Kind};
+/// use windlass::store::Kind;
+/// use windlass::{Filter, JobState};
 ///
 /// let dead = Filter { state: Some(JobState::Dead), ..Filter::default() };
 /// let dead_letters = Filter { kind: Some(Kind::new("letter")?), ..dead };

@@ -11,7 +11,7 @@ pub const HEADERS_BYTES_MAX: usize = 16 * 1024;
 ///
 /// ```
 /// # use windlass_core as windlass;
-/// use windlass::Headers;
+/// use windlass::store::Headers;
 ///
 /// let mut headers = Headers::default();
 /// headers.set("Tenant", "blue")?;

@@ -17,8 +17,8 @@
 //! In reading order: [`name`], [`time`] and [`due`] are small value types; [`job`] is the job itself;
 //! [`retry`] computes when a failed job runs again; [`token`], [`claim`] and [`outcome`] cover a lease from
 //! claim to outcome; [`change`] is what operators do to jobs; [`queue`], [`worker`] and [`maintenance`] are
-//! stats, worker records and housekeeping; [`store`] is the trait that ties them together, [`error`] its
-//! errors, and [`wait`] waits for jobs and outcomes.
+//! stats, worker records and housekeeping; [`store`] is the trait that ties them together, with all their
+//! types, [`error`] its errors, and [`wait`] waits for jobs and outcomes.
 
 pub mod change;
 pub mod claim;
@@ -47,24 +47,9 @@ pub mod wait;
 pub mod worker;
 
 pub use bytes::Bytes;
-pub use change::{Change, Changed, ChangedJob, Changes, Cursor, Filter, Page, Target};
-pub use claim::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, LeaseTime, Mode, Owner, Renewal, Renewed,
-};
-pub use due::Due;
 pub use error::{Error, ErrorKind, Result};
-pub use headers::Headers;
-pub use job::{DurabilityLevel, Enqueued, Fraction, Job, JobState, NewJob, Progress, Reason};
-pub use limits::Limits;
-pub use maintenance::{Audited, Maintained, Repair};
-pub use name::{BootId, JobId, Kind, QueueName, UniqueKey};
-pub use notification::{Notification, Watch};
-pub use outcome::{Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus, Snooze};
-pub use priority::Priority;
-pub use queue::{Rates, Stats, Totals};
-pub use retry::{Jitter, Retry, RetryPolicy};
-pub use setting::{Keep, KeepSucceeded, Partitions, Requeue, Setting, Settings};
-pub use store::Store;
-pub use time::{Clock, ManualClock, SystemClock, Timestamp};
-pub use token::Token;
-pub use worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
+pub use store::{
+    BootId, Change, Claim, ClaimRequest, Clock, Due, Enqueued, Filter, Job, JobId, JobLease,
+    JobState, LeaseTime, ManualClock, Mode, NewJob, OutcomeStatus, Priority, QueueName, Renewal,
+    RetryPolicy, Store, SystemClock, Target, Timestamp, Token,
+};

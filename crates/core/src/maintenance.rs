@@ -16,7 +16,7 @@ pub struct Maintained {
     pub pruned: u64,
     /// Remembered ids, finished claims and empty leases removed.
     pub forgotten: u64,
-    /// Stale entries removed ([`Stats::stale_entries`](crate::Stats::stale_entries)).
+    /// Stale entries removed ([`Stats::stale_entries`](crate::queue::Stats::stale_entries)).
     pub stale: u64,
 }
 

@@ -1,5 +1,7 @@
 //! The stats of a queue. Stores keep counters, so reading stats never scans.
 
+use bytes::Bytes;
+
 use crate::priority::Priority;
 use crate::time::Timestamp;
 
@@ -41,7 +43,7 @@ impl Stats {
     /// Adds the stats of another partition or queue.
     ///
     /// ```
-    /// # use windlass_core::Stats;
+    /// # use windlass_core::store::Stats;
     /// let mut all = Stats { ready: 2, next_due_ms: Some(900), ..Stats::default() };
     /// all.add(&Stats { ready: 1, next_due_ms: Some(300), ..Stats::default() });
     /// assert_eq!((all.ready, all.next_due_ms), (3, Some(300)));
@@ -142,6 +144,11 @@ impl MinuteCount {
             self.minute = minute;
         }
     }
+}
+
+/// Returns the bytes that count towards the size of a queue: payload, result and error.
+pub fn stored_bytes(payload: usize, result: Option<&Bytes>, error: Option<&str>) -> u64 {
+    (payload + result.map_or(0, Bytes::len) + error.map_or(0, str::len)) as u64
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ text_enum! {
 /// The settings of a queue.
 ///
 /// ```
-/// use windlass_core::{KeepSucceeded, Setting, Settings};
+/// use windlass_core::store::{KeepSucceeded, Setting, Settings};
 ///
 /// let mut settings = Settings::default();
 /// settings.apply(&"keep_succeeded=all".parse()?)?;

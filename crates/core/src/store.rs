@@ -4,22 +4,33 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
-use crate::change::{Change, Changes, Cursor, Filter, Page, Target};
-use crate::claim::{Claim, ClaimRequest, LeaseTime, Renewal, Renewed};
 use crate::error::Result;
-use crate::job::{Enqueued, Fraction, Job, NewJob};
-use crate::limits::Limits;
-use crate::maintenance::{Audited, Maintained};
-use crate::name::{BootId, JobId, QueueName};
-use crate::notification::Watch;
-use crate::outcome::{
+
+// What the methods take and return, for callers that import more than the root of the crate has.
+pub use crate::change::{Change, Changed, ChangedJob, Changes, Cursor, Filter, Page, Target};
+pub use crate::claim::{
+    Claim, ClaimRequest, ClaimedJob, Claimer, LeaseTime, Mode, Owner, Renewal, Renewed,
+};
+pub use crate::due::Due;
+pub use crate::headers::Headers;
+pub use crate::job::{
+    DurabilityLevel, Enqueued, Fraction, Job, JobState, NewJob, Progress, Reason,
+};
+pub use crate::limits::Limits;
+pub use crate::maintenance::{Audited, Maintained, Repair};
+pub use crate::name::{BootId, JobId, Kind, QueueName, UniqueKey};
+pub use crate::notification::{Notification, Watch};
+pub use crate::outcome::{
     Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus, Snooze,
 };
-use crate::queue::Stats;
-use crate::setting::{Setting, Settings};
-use crate::worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
+pub use crate::priority::Priority;
+pub use crate::queue::{Rates, Stats, Totals};
+pub use crate::retry::{Jitter, Retry, RetryPolicy};
+pub use crate::setting::{Keep, KeepSucceeded, Partitions, Requeue, Setting, Settings};
+pub use crate::time::{Clock, ManualClock, SystemClock, Timestamp};
+pub use crate::token::Token;
+pub use crate::worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
 
 /// Durable storage for queues and jobs.
 ///
@@ -187,9 +198,4 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Returns the size limits of this store.
     fn limits(&self) -> Limits;
-}
-
-/// Returns the bytes that count towards the size of a queue: payload, result and error.
-pub fn stored_bytes(payload: usize, result: Option<&Bytes>, error: Option<&str>) -> u64 {
-    (payload + result.map_or(0, Bytes::len) + error.map_or(0, str::len)) as u64
 }

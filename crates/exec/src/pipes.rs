@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
 use tokio::task::JoinSet;
 use windlass_api::lines::LineReader;
-use windlass_core::Limits;
+use windlass_core::store::Limits;
 
 use crate::exec::KeepOutput;
 use crate::log::{LINE_BYTES_MAX, LogSink};

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use tokio::io::AsyncRead;
 use tokio::sync::watch;
 use windlass_api::lines::{InputLine, LineReader};
-use windlass_core::Fraction;
+use windlass_core::store::Fraction;
 use windlass_worker::AttemptContext;
 
 /// The longest progress line.

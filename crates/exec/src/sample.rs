@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    ClaimedJob, Headers, JobId, Kind, Priority, QueueName, RetryPolicy, SystemClock, Timestamp,
-    Token,
-};
+use windlass_core::store::{ClaimedJob, Headers, Kind};
+use windlass_core::{JobId, Priority, QueueName, RetryPolicy, SystemClock, Timestamp, Token};
 use windlass_store_memory::MemoryStore;
 use windlass_worker::AttemptContext;
 

@@ -2,7 +2,8 @@
 
 use windlass::StoreUrl;
 use windlass_api::timestamp;
-use windlass_core::{Due, Setting, Settings, Token, duration};
+use windlass_core::store::{Setting, Settings};
+use windlass_core::{Due, Token, duration};
 use windlass_store_redis::check_url;
 
 /// Parses `data` in every form. What is printed is read back, and never shows a password.

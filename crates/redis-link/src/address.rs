@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_core::{DurabilityLevel, Error, Result};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Error, Result};
 
 mod parse;
 

@@ -20,7 +20,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::{Cmd, Value};
-use windlass_core::{DurabilityLevel, Error, Result};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Error, Result};
 
 use crate::address::LinkAddress;
 use crate::error::{self, CallError};

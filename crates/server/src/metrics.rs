@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use windlass_core::Stats;
+use windlass_core::store::Stats;
 
 use crate::handlers::{HandlerResult, accessible_queues, text};
 use crate::scope::Grant;

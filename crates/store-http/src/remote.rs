@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use windlass_api::request::{OutcomesReply, QueueRequest};
 use windlass_api::{ClaimReply, Code};
-use windlass_core::{Completed, Error, ErrorKind, LeaseStatus, QueueName, Result};
+use windlass_core::store::{Completed, LeaseStatus};
+use windlass_core::{Error, ErrorKind, QueueName, Result};
 
 use crate::address::{BearerToken, HttpAddress};
 use crate::call::{Client, Failed};

@@ -11,13 +11,15 @@ use windlass_api::request::{
     Retry, RunningJob, Set, ShowSettings, Snooze as SnoozeRequest, Stats as StatsRequest, Workers,
 };
 use windlass_api::{ClaimReply, Code, JobReply};
+use windlass_core::store::{
+    Audited, Changes, Claimer, Completed, Completion, Cursor, Failure, Fraction, Heartbeat,
+    LeaseStatus, Limits, Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats,
+    Watch, WorkerCommand, WorkerRecord,
+};
 use windlass_core::wait::Deadline;
 use windlass_core::{
-    Audited, BootId, Change, Changes, Claim, ClaimRequest, Claimer, Completed, Completion, Cursor,
-    Enqueued, Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime,
-    Limits, Maintained, NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed,
-    Result, Setting, Settings, Snooze, Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
-    duration,
+    BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
+    OutcomeStatus, QueueName, Renewal, Result, Store, Target, duration,
 };
 
 use crate::call::Failed;

@@ -9,7 +9,8 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
-use windlass_core::{JobId, JobState, Notification, QueueName, Result, Watch};
+use windlass_core::store::{Notification, Watch};
+use windlass_core::{JobId, JobState, QueueName, Result};
 
 use crate::call::Client;
 use crate::connection::Sender;

@@ -1,9 +1,8 @@
 //! cancel, retry, delete, promote and purge, by id, unique key, payload or filter.
 
 use windlass_core::limits::SCAN_PAGE;
-use windlass_core::{
-    Change, Changed, ChangedJob, Changes, Job, JobId, JobState, Page, Requeue, Target,
-};
+use windlass_core::store::{Changed, ChangedJob, Changes, Page, Requeue};
+use windlass_core::{Change, Job, JobId, JobState, Target};
 
 use crate::queue::Queue;
 use crate::read::{ScanPosition, matches};

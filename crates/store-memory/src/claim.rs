@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_AFTER, SUSPECT_COOLDOWN};
+use windlass_core::store::{ClaimedJob, Claimer, LeaseStatus, Owner, Reason};
 use windlass_core::{
-    Bytes, Claim, ClaimRequest, ClaimedJob, Claimer, JobId, JobLease, JobState, LeaseStatus, Mode,
-    Owner, Priority, Reason, Timestamp, Token,
+    Bytes, Claim, ClaimRequest, JobId, JobLease, JobState, Mode, Priority, Timestamp, Token,
 };
 
 use crate::queue::{ClaimRecord, Lease, Queue, lanes};

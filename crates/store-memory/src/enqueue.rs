@@ -1,6 +1,7 @@
 //! enqueue, with deduplication by id and by unique key.
 
-use windlass_core::{Due, DurabilityLevel, Enqueued, Job, JobId, JobState, NewJob, Requeue};
+use windlass_core::store::{DurabilityLevel, Requeue};
+use windlass_core::{Due, Enqueued, Job, JobId, JobState, NewJob};
 
 use crate::queue::Queue;
 

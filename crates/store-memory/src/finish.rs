@@ -1,7 +1,8 @@
 //! Finishing jobs, and pruning finished jobs.
 
-use windlass_core::store::stored_bytes;
-use windlass_core::{Bytes, Job, JobId, JobState, Reason, Token};
+use windlass_core::queue::stored_bytes;
+use windlass_core::store::Reason;
+use windlass_core::{Bytes, Job, JobId, JobState, Token};
 
 use crate::queue::Queue;
 

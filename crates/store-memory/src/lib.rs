@@ -43,8 +43,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::notification::Notifier;
+use windlass_core::store::Limits;
 use windlass_core::time::Now;
-use windlass_core::{Clock, Limits, QueueName};
+use windlass_core::{Clock, QueueName};
 
 use crate::queue::Queue;
 use crate::workers::Registry;

@@ -1,7 +1,7 @@
 //! maintain and audit.
 
 use windlass_core::limits::{PAGE, SCAN_PAGE};
-use windlass_core::{Audited, Maintained, Reason, Requeue};
+use windlass_core::store::{Audited, Maintained, Reason, Requeue};
 
 use crate::queue::Queue;
 use crate::read::ScanPosition;

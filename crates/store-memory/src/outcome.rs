@@ -2,8 +2,9 @@
 
 use windlass_core::OutcomeStatus::{self, Cancelled, Completed, Dead, Released, Retrying, Snoozed};
 use windlass_core::limits::{CLAIM_TOMBSTONE, truncate_message};
+use windlass_core::store::{Completion, Failure, Snooze};
 use windlass_core::time::Now;
-use windlass_core::{ClaimRequest, Completion, Failure, JobId, JobLease, Snooze, Token};
+use windlass_core::{ClaimRequest, JobId, JobLease, Token};
 
 use crate::queue::{ClaimRecord, Queue};
 
@@ -20,12 +21,12 @@ impl Queue {
         &mut self,
         completions: Vec<Completion>,
         next: Option<&ClaimRequest>,
-    ) -> windlass_core::Completed {
+    ) -> windlass_core::store::Completed {
         let completions = completions.into_iter();
         let statuses = completions.map(|item| self.complete_one(item)).collect();
         self.prune_after();
         let next = next.and_then(|request| self.claim(request));
-        windlass_core::Completed { statuses, next }
+        windlass_core::store::Completed { statuses, next }
     }
 
     fn complete_one(&mut self, completion: Completion) -> OutcomeStatus {

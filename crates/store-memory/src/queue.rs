@@ -8,11 +8,9 @@ use std::time::Duration;
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::notification::Notification;
 use windlass_core::queue::MinuteCount;
+use windlass_core::store::{Owner, Requeue, Settings, Totals, UniqueKey};
 use windlass_core::time::Now;
-use windlass_core::{
-    Job, JobId, JobState, OutcomeStatus, Owner, Priority, QueueName, Requeue, Settings, Timestamp,
-    Token, Totals, UniqueKey,
-};
+use windlass_core::{Job, JobId, JobState, OutcomeStatus, Priority, QueueName, Timestamp, Token};
 
 /// The state of one queue.
 #[derive(Debug)]

@@ -1,9 +1,8 @@
 //! get, list and stats. Read-only.
 
+use windlass_core::store::{Cursor, Page, Rates, Stats};
 use windlass_core::time::Now;
-use windlass_core::{
-    Cursor, Error, Filter, Job, JobId, JobState, Page, Priority, Rates, Result, Stats,
-};
+use windlass_core::{Error, Filter, Job, JobId, JobState, Priority, Result};
 
 use crate::finish::bytes_of;
 use crate::queue::{Queue, lanes};

@@ -1,9 +1,8 @@
 //! Reclaims jobs from expired leases, and from workers that left or were declared dead.
 
 use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
-use windlass_core::{
-    BootId, JobId, JobState, OutcomeStatus, Owner, Reason, Requeue, Timestamp, Token,
-};
+use windlass_core::store::{Owner, Reason, Requeue};
+use windlass_core::{BootId, JobId, JobState, OutcomeStatus, Timestamp, Token};
 
 use crate::queue::{ClaimRecord, Queue};
 

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use windlass_core::limits::PAGE;
-use windlass_core::{
-    Fraction, JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Progress, Renewal, Renewed,
-    Requeue, Token,
-};
+use windlass_core::store::{Fraction, LeaseStatus, Owner, Progress, Renewed, Requeue};
+use windlass_core::{JobId, JobLease, OutcomeStatus, Renewal, Token};
 
 use crate::queue::Queue;
 

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
+use windlass_core::store::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
 use windlass_core::time::Now;
-use windlass_core::{
-    BootId, Heartbeat, NewWorker, QueueName, Timestamp, WorkerCommand, WorkerRecord,
-};
+use windlass_core::{BootId, QueueName, Timestamp};
 
 /// The records of all workers.
 #[derive(Debug, Default)]

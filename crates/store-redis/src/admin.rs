@@ -1,6 +1,7 @@
 //! Operations for administrators: facts about the servers, and deleting the whole store.
 
-use windlass_core::{DurabilityLevel, Result};
+use windlass_core::Result;
+use windlass_core::store::DurabilityLevel;
 use windlass_redis_link::LinkAddress;
 use windlass_redis_link::ServerInfo;
 

@@ -19,7 +19,8 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-use windlass_core::{Audited, Cursor, Error, Result};
+use windlass_core::store::{Audited, Cursor};
+use windlass_core::{Error, Result};
 
 use crate::partition::{Partition, text_arg};
 use crate::queue::Queue;

@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 use windlass_core::limits::SCAN_PAGE;
-use windlass_core::{
-    Change, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Result, Target,
-};
+use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, Page};
+use windlass_core::{Change, Filter, JobId, JobState, Result, Target};
 use windlass_redis_link::reply::{Reply, unexpected_reply};
 
 use crate::codec::job_id;

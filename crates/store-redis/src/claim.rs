@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use windlass_core::store::{ClaimedJob, Claimer, Owner, Renewed};
 use windlass_core::time::as_ms;
 use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, Error, JobLease, Mode, Owner, Renewal, Renewed,
-    Result, Timestamp, Token,
+    Claim, ClaimRequest, Error, JobLease, Mode, Renewal, Result, Timestamp, Token,
 };
 use windlass_redis_link::reply::Reply;
 

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use redis::{Cmd, Value};
 use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
 use windlass_core::limits::CLAIM_TOMBSTONE;
+use windlass_core::store::{Stats, UniqueKey};
 use windlass_core::time::Now;
 use windlass_core::{
-    Clock, Job, JobId, JobState, Priority, QueueName, Result, Stats, SystemClock, Timestamp, Token,
-    UniqueKey,
+    Clock, Job, JobId, JobState, Priority, QueueName, Result, SystemClock, Timestamp, Token,
 };
 use windlass_redis_link::Link;
 
@@ -380,7 +380,7 @@ impl Stored {
         })
     }
 
-    fn settings(&self) -> Result<windlass_core::Settings> {
+    fn settings(&self) -> Result<windlass_core::store::Settings> {
         let texts: Vec<_> = self.settings.clone().into_iter().collect();
         rules::settings(&texts)
     }

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::setting::PARTITIONS_MAX;
-use windlass_core::{DurabilityLevel, Enqueued, Error, JobId, JobState, NewJob, Result};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Enqueued, Error, JobId, JobState, NewJob, Result};
 use windlass_redis_link::reply::{self, unexpected_reply};
 
 use crate::codec::names::{DUPLICATE, OWN_SPECS, STORED_READY, STORED_SCHEDULED};

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::{BootId, Maintained, Owner, Result, Setting, Settings, Token};
+use windlass_core::store::{Maintained, Owner, Setting, Settings};
+use windlass_core::{BootId, Result, Token};
 
 use crate::codec::{rules, value};
 use crate::partition::{Partition, number_arg, text_arg};

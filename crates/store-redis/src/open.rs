@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use windlass_core::{Clock, Error, ErrorKind, Limits, QueueName, Result};
+use windlass_core::store::Limits;
+use windlass_core::{Clock, Error, ErrorKind, QueueName, Result};
 use windlass_redis_link::LinkAddress;
 use windlass_redis_link::{Link, LinkMode};
 

@@ -4,11 +4,9 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use windlass_core::limits::truncate_message;
+use windlass_core::store::{Completed, Completion, Failure, Retry, Snooze};
 use windlass_core::time::as_ms;
-use windlass_core::{
-    ClaimRequest, Completed, Completion, Due, Failure, JobLease, OutcomeStatus, Result, Retry,
-    Snooze, Token,
-};
+use windlass_core::{ClaimRequest, Due, JobLease, OutcomeStatus, Result, Token};
 use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
 use crate::claim::{Found, claim_args};

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::{Claimer, Clock, Completion, Error, NewJob, OutcomeStatus, QueueName, Result};
+use windlass_core::store::{Claimer, Completion};
+use windlass_core::{Clock, Error, NewJob, OutcomeStatus, QueueName, Result};
 use windlass_redis_link::reply::{self, Reply};
 use windlass_redis_link::{Call, Link, Resend};
 

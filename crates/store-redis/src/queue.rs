@@ -16,9 +16,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use windlass_core::store::Claimer;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Claimer, Enqueued, Error, ErrorKind, Mode, NewJob, QueueName,
-    Result,
+    BootId, Claim, ClaimRequest, Enqueued, Error, ErrorKind, Mode, NewJob, QueueName, Result,
 };
 use windlass_redis_link::deadline;
 

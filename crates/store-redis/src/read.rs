@@ -1,6 +1,7 @@
 //! get, list, stats: reads jobs and stats. Read-only.
 
-use windlass_core::{Cursor, Filter, Job, JobId, JobState, Page, Result, Stats, Timestamp};
+use windlass_core::store::{Cursor, Page, Stats};
+use windlass_core::{Filter, Job, JobId, JobState, Result, Timestamp};
 use windlass_redis_link::reply::{Reply, unexpected_reply};
 
 use crate::change::scan_args;

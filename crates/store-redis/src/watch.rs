@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
-use windlass_core::{JobId, JobState, Notification, QueueName, Result, Watch};
+use windlass_core::store::{Notification, Watch};
+use windlass_core::{JobId, JobState, QueueName, Result};
 use windlass_redis_link::{ChannelKind, Subscriber, SubscriberEvent};
 
 use crate::codec::names::{NOTIFY_CANCEL, NOTIFY_WORK};

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::limits::WORKER_SILENCE_MAX;
-use windlass_core::{
-    BootId, Heartbeat, JobId, NewWorker, QueueName, Result, Timestamp, WorkerCommand, WorkerRecord,
-};
+use windlass_core::store::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
+use windlass_core::{BootId, JobId, QueueName, Result, Timestamp};
 use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
 use crate::codec::damaged;

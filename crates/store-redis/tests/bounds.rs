@@ -3,7 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails at the first error")]
 
-use windlass_core::{Change, ChangedJob, NewJob, QueueName, Store, Target};
+use windlass_core::store::ChangedJob;
+use windlass_core::{Change, NewJob, QueueName, Store, Target};
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::numbered;
 use windlass_testkit::redis::{Reply, Server};

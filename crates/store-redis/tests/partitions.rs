@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use windlass_core::store::{Changed, Fraction, UniqueKey};
 use windlass_core::{
-    BootId, Change, Changed, ClaimRequest, Enqueued, Filter, Fraction, JobId, JobLease, JobState,
-    LeaseTime, NewJob, OutcomeStatus, QueueName, Renewal, Store, Target, UniqueKey,
+    BootId, Change, ClaimRequest, Enqueued, Filter, JobId, JobLease, JobState, LeaseTime, NewJob,
+    OutcomeStatus, QueueName, Renewal, Store, Target,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::{leases_of, named};
@@ -332,7 +333,11 @@ async fn a_new_process_completes_and_renews_in_partitions_it_has_not_seen() {
             .progress(&queue(), lease_of(0), Fraction::new(0.5).unwrap(), None)
             .await
             .unwrap();
-        assert_eq!(status, windlass_core::LeaseStatus::Valid, "claim {n}");
+        assert_eq!(
+            status,
+            windlass_core::store::LeaseStatus::Valid,
+            "claim {n}"
+        );
         let next = Some(ClaimRequest::single(1));
         let fresh = open(&server.url()).await;
         let reply = fresh

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
+use windlass_core::store::{Kind, Maintained};
 use windlass_core::{
-    Change, ClaimRequest, Filter, JobId, JobState, Kind, Maintained, NewJob, Priority, QueueName,
-    Store, Target,
+    Change, ClaimRequest, Filter, JobId, JobState, NewJob, Priority, QueueName, Store, Target,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::named;

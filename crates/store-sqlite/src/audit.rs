@@ -6,7 +6,8 @@
 
 use rusqlite::{Connection, params};
 use windlass_core::limits::{CLAIM_MAX, SCAN_PAGE};
-use windlass_core::{Audited, Cursor, Filter, JobState, QueueName, Repair, Result, Token};
+use windlass_core::store::{Audited, Cursor, Repair};
+use windlass_core::{Filter, JobState, QueueName, Result, Token};
 
 use crate::error::TxResult;
 use crate::read::{self, invalid_cursor};

@@ -2,10 +2,8 @@
 
 use rusqlite::params;
 use windlass_core::limits::SCAN_PAGE;
-use windlass_core::{
-    Bytes, Change, Changed, ChangedJob, Changes, Cursor, Filter, JobId, JobState, Page, Requeue,
-    Target,
-};
+use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, Page, Requeue};
+use windlass_core::{Bytes, Change, Filter, JobId, JobState, Target};
 
 use crate::error::TxResult;
 use crate::read;

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use rusqlite::params;
 use windlass_core::limits::{PAGE, SUSPECT_AFTER};
+use windlass_core::store::{ClaimedJob, Claimer, LeaseStatus, Owner};
 use windlass_core::time::as_ms;
-use windlass_core::{
-    Claim, ClaimRequest, ClaimedJob, Claimer, JobLease, JobState, LeaseStatus, Mode, Owner,
-    Timestamp, Token,
-};
+use windlass_core::{Claim, ClaimRequest, JobLease, JobState, Mode, Timestamp, Token};
 
 use crate::error::TxResult;
 use crate::pick::Picked;

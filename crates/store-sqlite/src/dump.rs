@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use rusqlite::{Connection, params};
 use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
 use windlass_core::limits::CLAIM_TOMBSTONE;
+use windlass_core::store::{Owner, UniqueKey};
 use windlass_core::time::{Now, as_ms};
 use windlass_core::{
-    JobId, JobState, OutcomeStatus, Owner, Priority, QueueName, Result, Timestamp, Token, UniqueKey,
+    JobId, JobState, OutcomeStatus, Priority, QueueName, Result, Timestamp, Token,
 };
 
 use crate::SqliteStore;

@@ -1,8 +1,9 @@
 //! enqueue: deduplicates by id and by unique key.
 
 use rusqlite::{CachedStatement, params};
+use windlass_core::store::DurabilityLevel;
 use windlass_core::time::as_ms;
-use windlass_core::{Due, DurabilityLevel, Enqueued, JobState, NewJob};
+use windlass_core::{Due, Enqueued, JobState, NewJob};
 
 use crate::error::{TxError, TxResult};
 use crate::read;

@@ -2,8 +2,9 @@
 
 use rusqlite::{CachedStatement, Connection, params};
 use windlass_core::limits::CLAIM_TOMBSTONE;
+use windlass_core::store::{KeepSucceeded, Reason};
 use windlass_core::time::as_ms;
-use windlass_core::{Bytes, JobId, JobLease, JobState, KeepSucceeded, Priority, Reason};
+use windlass_core::{Bytes, JobId, JobLease, JobState, Priority};
 
 use crate::error::TxResult;
 use crate::lease::CLEAR_LEASE;

@@ -2,8 +2,9 @@
 
 use rusqlite::params;
 use windlass_core::limits::CLAIM_TOMBSTONE;
+use windlass_core::store::{Owner, Requeue};
 use windlass_core::time::as_ms;
-use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Owner, Requeue, Token};
+use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Token};
 
 use crate::error::{TxError, TxResult};
 use crate::row::{JobMeta, job_id, sql_number};

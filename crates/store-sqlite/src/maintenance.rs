@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use windlass_core::limits::PAGE;
-use windlass_core::{Maintained, Reason, Requeue};
+use windlass_core::store::{Maintained, Reason, Requeue};
 
 use crate::error::TxResult;
 use crate::row::JobMeta;

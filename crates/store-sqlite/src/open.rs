@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use windlass_core::{Clock, DurabilityLevel, Error, ErrorKind, Limits, Result, SystemClock};
+use windlass_core::store::{DurabilityLevel, Limits};
+use windlass_core::{Clock, Error, ErrorKind, Result, SystemClock};
 
 use crate::error::{self, TxError, TxResult};
 use crate::file::{self, APPLICATION_ID, FileKind, SCHEMA_VERSION, with_suffix};

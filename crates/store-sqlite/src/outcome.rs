@@ -4,7 +4,8 @@
 use rusqlite::params;
 use windlass_core::OutcomeStatus::{self, Cancelled, Completed, Dead, Released, Retrying, Snoozed};
 use windlass_core::limits::truncate_message;
-use windlass_core::{ClaimRequest, Completion, Failure, JobLease, Snooze};
+use windlass_core::store::{Completion, Failure, Snooze};
+use windlass_core::{ClaimRequest, JobLease};
 
 use crate::claim::ClaimStep;
 use crate::error::TxResult;

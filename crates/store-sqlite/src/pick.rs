@@ -2,7 +2,8 @@
 
 use rusqlite::{Params, params};
 use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_COOLDOWN};
-use windlass_core::{ClaimRequest, ClaimedJob, Priority, Reason, Timestamp};
+use windlass_core::store::{ClaimedJob, Reason};
+use windlass_core::{ClaimRequest, Priority, Timestamp};
 
 use crate::claim::LeaseRow;
 use crate::error::TxResult;

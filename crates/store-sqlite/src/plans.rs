@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
+use windlass_core::store::{Claimer, Fraction, UniqueKey};
 use windlass_core::{
-    BootId, Change, Claim, ClaimRequest, Claimer, Due, Filter, Fraction, JobId, JobLease, JobState,
-    LeaseTime, ManualClock, NewJob, QueueName, Renewal, Result, Store, Target, Timestamp,
-    UniqueKey,
+    BootId, Change, Claim, ClaimRequest, Due, Filter, JobId, JobLease, JobState, LeaseTime,
+    ManualClock, NewJob, QueueName, Renewal, Result, Store, Target, Timestamp,
 };
 
 use crate::{Options, SqliteStore};

@@ -4,8 +4,9 @@
 //! order, running jobs by claim. A cursor names the last row read.
 
 use rusqlite::{Connection, params};
+use windlass_core::store::{Cursor, Page, Stats};
 use windlass_core::time::Now;
-use windlass_core::{Cursor, Error, Filter, Job, JobId, JobState, Page, QueueName, Stats};
+use windlass_core::{Error, Filter, Job, JobId, JobState, QueueName};
 
 use crate::error::TxResult;
 use crate::row::{self, Blobs, state_number};

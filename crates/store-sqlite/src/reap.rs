@@ -2,7 +2,8 @@
 
 use rusqlite::{Params, params};
 use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
-use windlass_core::{BootId, JobLease, OutcomeStatus, Owner, Reason, Requeue, Token};
+use windlass_core::store::{Owner, Reason, Requeue};
+use windlass_core::{BootId, JobLease, OutcomeStatus, Token};
 
 use crate::error::TxResult;
 use crate::row::{JobMeta, sql_number};

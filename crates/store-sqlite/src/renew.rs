@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use rusqlite::{ToSql, params};
 use windlass_core::limits::{CLAIM_TOMBSTONE, PAGE};
+use windlass_core::store::{Fraction, LeaseStatus, Owner, Renewed, Requeue};
 use windlass_core::time::as_ms;
-use windlass_core::{
-    Fraction, JobId, JobLease, LeaseStatus, OutcomeStatus, Owner, Renewal, Renewed, Requeue, Token,
-};
+use windlass_core::{JobId, JobLease, OutcomeStatus, Renewal, Token};
 
 use crate::error::TxResult;
 use crate::reap::ClaimRow;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Params, Row};
 use windlass_core::limits::SUSPECT_AFTER;
+use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey};
 use windlass_core::time::as_ms;
 use windlass_core::{
-    BootId, Bytes, Due, Fraction, Headers, Job, JobId, JobState, Kind, Priority, Progress,
-    QueueName, Reason, RetryPolicy, Timestamp, Token, UniqueKey,
+    BootId, Bytes, Due, Job, JobId, JobState, Priority, QueueName, RetryPolicy, Timestamp, Token,
 };
 
 use crate::error::{TxError, TxResult};

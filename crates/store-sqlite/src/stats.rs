@@ -1,7 +1,8 @@
 //! The counters of a queue, updated with every change so that stats never count rows.
 
 use windlass_core::queue::MinuteCount;
-use windlass_core::{JobState, Priority, Rates, Stats, Timestamp, Totals};
+use windlass_core::store::{Rates, Stats, Totals};
+use windlass_core::{JobState, Priority, Timestamp};
 
 use crate::error::{TxError, TxResult};
 

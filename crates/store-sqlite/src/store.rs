@@ -2,11 +2,14 @@
 
 use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
+use windlass_core::store::{
+    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
+    Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
+    WorkerRecord,
+};
 use windlass_core::{
-    Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime, Maintained,
-    NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings,
-    Snooze, Stats, Store, Target, Watch, WorkerCommand, WorkerRecord,
+    BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
+    OutcomeStatus, QueueName, Renewal, Result, Store, Target,
 };
 
 use crate::SqliteStore;

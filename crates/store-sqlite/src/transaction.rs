@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
 use windlass_core::notification::Notification;
+use windlass_core::store::{Setting, Settings};
 use windlass_core::time::Now;
-use windlass_core::{JobId, JobState, QueueName, Setting, Settings, Token};
+use windlass_core::{JobId, JobState, QueueName, Token};
 
 use crate::error::{TxError, TxResult};
 use crate::sql::Sql;

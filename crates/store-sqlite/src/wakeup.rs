@@ -14,7 +14,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use windlass_core::notification::{Notification, Notifier};
-use windlass_core::{JobId, JobState, QueueName, Result, Watch};
+use windlass_core::store::Watch;
+use windlass_core::{JobId, JobState, QueueName, Result};
 
 use crate::owner::Trusted;
 use crate::socket_folder::SocketFolder;

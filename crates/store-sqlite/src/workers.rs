@@ -2,10 +2,9 @@
 
 use rusqlite::{Connection, Row, params};
 use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
+use windlass_core::store::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
 use windlass_core::time::{Now, as_ms};
-use windlass_core::{
-    BootId, Heartbeat, JobId, NewWorker, QueueName, Timestamp, WorkerCommand, WorkerRecord,
-};
+use windlass_core::{BootId, JobId, QueueName, Timestamp};
 
 use crate::error::{TxError, TxResult};
 use crate::reap::ReclaimReason;

@@ -5,7 +5,8 @@
     reason = "a test that cannot continue fails on the spot"
 )]
 
-use windlass_core::{DurabilityLevel, Enqueued, NewJob, QueueName, Store};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Enqueued, NewJob, QueueName, Store};
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
 async fn level_of(synchronous: Synchronous) -> DurabilityLevel {

@@ -1,6 +1,7 @@
 //! Reads all pages of a reply.
 
-use windlass_core::{Filter, Job, QueueName, Repair, Result, Store};
+use windlass_core::store::Repair;
+use windlass_core::{Filter, Job, QueueName, Result, Store};
 
 /// Lists all jobs that match a filter, in pages of `limit`.
 pub async fn list(

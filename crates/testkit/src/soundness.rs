@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::dump::{ClaimDump, QueueDump};
 use windlass_core::limits::SUSPECT_AFTER;
-use windlass_core::store::stored_bytes;
-use windlass_core::{Job, JobState, Priority, Stats, Token};
+use windlass_core::queue::stored_bytes;
+use windlass_core::store::Stats;
+use windlass_core::{Job, JobState, Priority, Token};
 
 /// Returns all violated invariants of a queue.
 pub fn problems(dump: &QueueDump) -> Vec<String> {

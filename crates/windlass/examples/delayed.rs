@@ -5,7 +5,8 @@
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use windlass::{Client, Due, JobError, JobState, Reason, TypedJob, WaitError, Worker};
+use windlass::store::Reason;
+use windlass::{Client, Due, JobError, JobState, TypedJob, WaitError, Worker};
 
 const DELAY: Duration = Duration::from_millis(200);
 

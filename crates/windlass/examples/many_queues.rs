@@ -5,7 +5,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use windlass::{Client, Context, Data, JobError, QueueName, Source, TypedJob, Worker};
+use windlass::runtime::Source;
+use windlass::{Client, Context, Data, JobError, QueueName, TypedJob, Worker};
 
 #[derive(Serialize, Deserialize, TypedJob)]
 #[job(kind = "mail.send", queue = "mail")]

@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use windlass::{Changed, Client, Context, JobError, StopReason, TypedJob, WaitError, Worker};
+use windlass::runtime::StopReason;
+use windlass::store::Changed;
+use windlass::{Client, Context, JobError, TypedJob, WaitError, Worker};
 
 #[derive(Serialize, Deserialize, TypedJob)]
 #[job(kind = "film.encode")]

@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use windlass::{Client, Context, JobError, Reason, RetryPolicy, TypedJob, WaitError, Worker};
+use windlass::store::Reason;
+use windlass::{Client, Context, JobError, RetryPolicy, TypedJob, WaitError, Worker};
 
 #[derive(Serialize, Deserialize, TypedJob)]
 #[job(kind = "fetch", output = String)]

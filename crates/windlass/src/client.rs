@@ -9,7 +9,8 @@ mod wait;
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_core::{Bytes, Headers, Result, Store};
+use windlass_core::store::Headers;
+use windlass_core::{Bytes, Result, Store};
 use windlass_worker::Connections;
 
 pub use enqueue::EnqueueBuilder;
@@ -27,7 +28,8 @@ type HeaderFn = Arc<dyn Fn(&mut Headers) + Send + Sync>;
 /// A client of a store. Cheap to clone: all clones share one connection.
 ///
 /// ```
-/// use windlass::{Changed, Client, Filter, JobState};
+/// use windlass::store::{Changed, Filter};
+/// use windlass::{Client, JobState};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use windlass_core::{Bytes, Headers};
+use windlass_core::Bytes;
+use windlass_core::store::Headers;
 use windlass_worker::TRACE_HEADERS;
 
 use crate::client::{Client, EnqueueBuilder, Raw};

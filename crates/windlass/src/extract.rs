@@ -5,7 +5,8 @@ mod data;
 use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
-use windlass_core::{Bytes, ClaimedJob, Token};
+use windlass_core::store::ClaimedJob;
+use windlass_core::{Bytes, Token};
 
 use crate::client::Client;
 use crate::context::Context;
@@ -20,7 +21,8 @@ pub use data::{Data, Needs};
 /// as [`Bytes`] or [`Json<T>`]. A custom extractor needs one function:
 ///
 /// ```
-/// use windlass::{Context, FromContext, JobError};
+/// use windlass::extract::FromContext;
+/// use windlass::{Context, JobError};
 ///
 /// struct Tenant(String);
 ///

@@ -32,10 +32,10 @@
 //! # Map
 //!
 //! - [`Client`] enqueues [typed jobs](TypedJob) and raw bytes, waits for results and looks up jobs.
-//! - [`Worker`] runs them. A handler takes the job, followed by extractors ([`FromContext`]): the
-//!   [`Context`] of the attempt, shared [`Data`], the [`RawJob`]. It returns a result, or a
-//!   [`JobError`] that decides whether and when to retry. [Middleware](Worker::middleware) wraps every
-//!   attempt and sees its [`Outcome`].
+//! - [`Worker`] runs them. A handler takes the job, followed by [extractors](extract): the [`Context`] of
+//!   the attempt, shared [`Data`], the [`RawJob`]. It returns a result, or a [`JobError`] that decides
+//!   whether and when to retry. [Middleware](Worker::middleware) wraps every attempt and sees its
+//!   [`Outcome`].
 //! - [`Once`] makes an effect happen once, however often its job runs.
 //! - `testing` has a store with a manual clock, and runs jobs without background tasks.
 //! - Lower-level modules: [`runtime`] is the untyped worker, [`store`] the interface that every store
@@ -54,9 +54,9 @@
 //! The types of the store interface are not: every store must handle all of them, so an addition is
 //! a breaking change.
 
-mod client;
+pub mod client;
 mod context;
-mod extract;
+pub mod extract;
 pub mod handler;
 mod job_error;
 mod middleware;
@@ -69,32 +69,33 @@ mod typed;
 mod url;
 mod worker;
 
-pub use client::{Client, EnqueueBuilder, JobHandle, Raw, WaitError};
+#[doc(inline)]
+pub use client::{Client, JobHandle, WaitError};
 pub use context::Context;
-pub use extract::{Data, FromContext, Json, Needs, RawJob};
+#[doc(inline)]
+pub use extract::{Data, Json, RawJob};
 pub use job_error::JobError;
 pub use middleware::Next;
 pub use once::Once;
-pub use open::{OpenMode, open, open_connections};
+pub use open::{OpenMode, open};
 pub use typed::TypedJob;
 pub use url::StoreUrl;
-pub use worker::{RunningWorker, Worker};
+pub use worker::Worker;
 
 #[cfg(feature = "derive")]
 #[doc(inline)]
 pub use windlass_derive::TypedJob;
 
 #[doc(inline)]
-pub use windlass_worker::{Outcome, RetryWhen, Role, Source, StopReason, Stopper, Summary};
+pub use windlass_worker::Outcome;
 
 #[doc(no_inline)]
 pub use windlass_core::Bytes;
 
 #[doc(inline)]
 pub use windlass_core::{
-    BootId, Changed, ClaimedJob, Cursor, Due, DurabilityLevel, Error, ErrorKind, Filter, Headers,
-    Job, JobId, JobState, Kind, LeaseStatus, NewJob, Page, Priority, Progress, QueueName, Reason,
-    Result, RetryPolicy, Store, Timestamp, Token, UniqueKey, duration,
+    Due, Error, ErrorKind, Job, JobId, JobState, NewJob, Priority, QueueName, Result, RetryPolicy,
+    Store, Timestamp, duration,
 };
 
 /// The types of [`Store`], the interface that every store implements: for operations without a
@@ -122,21 +123,17 @@ pub use windlass_core::{
 /// ```
 pub mod store {
     #[doc(inline)]
-    pub use windlass_core::{
-        Audited, Change, ChangedJob, Changes, Claim, ClaimRequest, Claimer, Clock, Completed,
-        Completion, Enqueued, Failure, Fraction, Heartbeat, Jitter, JobLease, Keep, KeepSucceeded,
-        LeaseTime, Limits, Maintained, ManualClock, Mode, NewWorker, Notification, OutcomeStatus,
-        Partitions, Rates, Renewal, Renewed, Repair, Requeue, Retry, Setting, Settings, Snooze,
-        Stats, SystemClock, Target, Totals, Watch, WorkerCommand, WorkerRecord, limits,
-    };
+    pub use windlass_core::limits;
+    #[doc(inline)]
+    pub use windlass_core::store::*;
 }
 
 /// The untyped worker that [`Worker`] is built on, for handlers that are not functions.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use windlass::runtime::{AttemptContext, Options, Runtime};
-/// use windlass::{Client, OpenMode, Outcome, QueueName, Source, StoreUrl, open_connections};
+/// use windlass::runtime::{AttemptContext, Options, Runtime, Source, open_connections};
+/// use windlass::{Client, OpenMode, Outcome, QueueName, StoreUrl};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> windlass::Result<()> {
@@ -160,8 +157,12 @@ pub mod runtime {
     #[doc(inline)]
     pub use windlass_worker::{
         AttemptContext, AttemptFuture, CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Connections,
-        GRACE_DEFAULT, Handle, Options, Order, Runtime, STOP_WAIT_DEFAULT, TRACE_HEADERS,
+        GRACE_DEFAULT, Handle, Options, Order, RetryWhen, Role, Runtime, STOP_WAIT_DEFAULT, Source,
+        StopReason, Stopper, Summary, TRACE_HEADERS,
     };
+
+    pub use crate::open::open_connections;
+    pub use crate::worker::RunningWorker;
 }
 
 /// The in-memory store: its jobs are lost when the process ends.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use windlass_core::{Error, Kind, QueueName, Result};
+use windlass_core::store::Kind;
+use windlass_core::{Error, QueueName, Result};
 use windlass_worker::{AttemptFuture, Outcome};
 
 use crate::context::{Context, Shared};

@@ -34,7 +34,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::{Clock, Filter, JobState, Kind, ManualClock, Store, Timestamp};
+use windlass_core::store::Kind;
+use windlass_core::{Clock, Filter, JobState, ManualClock, Store, Timestamp};
 use windlass_store_memory::MemoryStore;
 
 pub use run_handler::{HandlerRun, run};

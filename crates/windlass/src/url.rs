@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use windlass_core::{DurabilityLevel, Error, Result};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Error, Result};
 
 const FORMS: &str = "write sqlite:PATH, memory:, http://HOST:PORT, https://…, redis://HOST:PORT/DB, rediss://…, \
                      redis+unix:///PATH, redis-sentinel://H1:P1,H2:P2/MASTER/DB or \
@@ -75,8 +76,8 @@ impl StoreUrl {
     ///
     /// ```
     /// # #[cfg(feature = "redis")] {
+    /// use windlass::store::DurabilityLevel;
     /// use windlass::StoreUrl;
-    /// use windlass::DurabilityLevel;
     ///
     /// let url: StoreUrl = "redis://host:6379/0?durability=replicated:1".parse()?;
     /// assert_eq!(url.durability(), DurabilityLevel::Replicated(1));

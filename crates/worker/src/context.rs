@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
-use windlass_core::{
-    ClaimedJob, Enqueued, Fraction, LeaseStatus, NewJob, QueueName, Result, Store, Token,
-};
+use windlass_core::store::{ClaimedJob, Fraction, LeaseStatus};
+use windlass_core::{Enqueued, NewJob, QueueName, Result, Store, Token};
 
 use crate::boot_time::BootTime;
 use crate::run::attempt::{Attempt, LocalExpiry, Origin};

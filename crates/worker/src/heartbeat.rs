@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::{BootId, Error, Heartbeat, NewWorker, Result, Store, WorkerCommand};
+use windlass_core::store::{Heartbeat, NewWorker, WorkerCommand};
+use windlass_core::{BootId, Error, Result, Store};
 
 use crate::options::printable;
 use crate::run::attempt::Attempt;

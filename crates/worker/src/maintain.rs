@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_core::limits::PAGE;
-use windlass_core::{BootId, QueueName, Result, Store, WorkerRecord};
+use windlass_core::store::WorkerRecord;
+use windlass_core::{BootId, QueueName, Result, Store};
 
 use crate::backoff::jittered;
 use crate::options::Role;
@@ -82,7 +83,8 @@ async fn maintain(store: &dyn Store, queue: &QueueName) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{NewWorker, Timestamp, WorkerCommand};
+    use windlass_core::Timestamp;
+    use windlass_core::store::{NewWorker, WorkerCommand};
 
     use super::*;
 

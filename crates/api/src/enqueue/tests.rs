@@ -204,7 +204,7 @@ fn a_job_that_was_waited_for_is_shown_in_the_state_it_ended_in() {
     let enqueued = Enqueued::Accepted {
         id: JobId::new("1").unwrap(),
         state: JobState::Ready,
-        level: windlass_core::DurabilityLevel::Synced,
+        level: windlass_core::store::DurabilityLevel::Synced,
     };
 
     let reply = EnqueueReply::new(&queue, &enqueued).ended(JobState::Dead);

@@ -4,10 +4,8 @@ use bytes::Bytes;
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::{
-    Change, Changed, ChangedJob, Changes, Cursor, Error, Filter, JobId, Kind, QueueName, Result,
-    Store, Target, UniqueKey,
-};
+use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, Kind, UniqueKey};
+use windlass_core::{Change, Error, Filter, JobId, QueueName, Result, Store, Target};
 
 use super::{ApiResult, QueueRequest};
 use crate::change::{ChangeCounts, ChangeReply};

@@ -5,9 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_core::store::{Claimer, Fraction, LeaseStatus};
 use windlass_core::{
-    BootId, ClaimRequest, Claimer, Error as CoreError, Fraction, JobId, JobLease, LeaseStatus,
-    LeaseTime, Mode, QueueName, Renewal, Result, Store, Token, duration,
+    BootId, ClaimRequest, Error as CoreError, JobId, JobLease, LeaseTime, Mode, QueueName, Renewal,
+    Result, Store, Token, duration,
 };
 
 use super::{ApiResult, QueueRequest, WAIT_MAX, number};

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::limits::PAGE;
-use windlass_core::{Cursor, QueueName, Store};
+use windlass_core::store::Cursor;
+use windlass_core::{QueueName, Store};
 
 use super::{ApiResult, QueueRequest};
 use crate::maintenance::MaintenanceReply;

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_core::store::{Completion, Failure, Jitter, Retry, Snooze as CoreSnooze};
 use windlass_core::{
-    Completion, Due, Error as CoreError, Failure, Jitter, JobId, JobLease, OutcomeStatus,
-    QueueName, Result, Retry, Snooze as CoreSnooze, Store,
+    Due, Error as CoreError, JobId, JobLease, OutcomeStatus, QueueName, Result, Store,
 };
 
 use super::claim::job_lease;

@@ -6,7 +6,8 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::limits::PAGE;
-use windlass_core::{QueueName, Result, Setting, Store};
+use windlass_core::store::Setting;
+use windlass_core::{QueueName, Result, Store};
 
 use super::{ApiResult, QueueRequest, StoreRequest};
 use crate::error::Error;

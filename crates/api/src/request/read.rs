@@ -5,8 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_core::store::Cursor;
 use windlass_core::wait::{JobEnd, wait_for_end};
-use windlass_core::{Cursor, Error as CoreError, Job, JobId, QueueName, Store, duration};
+use windlass_core::{Error as CoreError, Job, JobId, QueueName, Store, duration};
 
 use super::change::filter;
 use super::{ApiResult, QueueRequest, WAIT_MAX};

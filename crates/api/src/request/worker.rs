@@ -4,9 +4,10 @@ use clap::Args;
 use clap::builder::PossibleValue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_core::store::{Heartbeat as CoreHeartbeat, NewWorker, WorkerCommand};
 use windlass_core::{
-    BootId, Clock, Error as CoreError, Heartbeat as CoreHeartbeat, JobId, NewWorker, QueueName,
-    Renewal, Result, Store, SystemClock, Timestamp, Token, WorkerCommand,
+    BootId, Clock, Error as CoreError, JobId, QueueName, Renewal, Result, Store, SystemClock,
+    Timestamp, Token,
 };
 
 use super::claim::lease;

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use windlass::runtime::{AttemptContext, Options, Runtime};
-use windlass::{OpenMode, Outcome, QueueName, Result, Source, StoreUrl, Summary};
+use windlass::runtime::{
+    Source, Summary, {AttemptContext, Options, Runtime},
+};
+use windlass::{OpenMode, Outcome, QueueName, Result, StoreUrl};
 
 use super::QUEUE;
 use crate::context::BenchContext;
@@ -44,7 +46,7 @@ impl RunningWorker {
         jobs: u64,
         on_start: impl Fn(&AttemptContext) + Send + Sync + 'static,
     ) -> Result<Self> {
-        let stores = windlass::open_connections(url, OpenMode::CreateIfMissing).await?;
+        let stores = windlass::runtime::open_connections(url, OpenMode::CreateIfMissing).await?;
         let mut options = Options::new([Source::new(QueueName::new(QUEUE)?)]);
         "bench".clone_into(&mut options.name);
         options.concurrency = context.plan.concurrency;

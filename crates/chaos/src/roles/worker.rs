@@ -11,7 +11,8 @@ use clap::Args;
 use fastrand::Rng;
 use tokio::time::{sleep, timeout};
 use windlass_core::limits::CLAIM_MAX;
-use windlass_core::{BootId, Claim, ClaimRequest, JobLease, NewWorker, Result};
+use windlass_core::store::NewWorker;
+use windlass_core::{BootId, Claim, ClaimRequest, JobLease, Result};
 
 use crate::roles::ActorContext;
 use crate::roles::stop::Stop;

@@ -3,7 +3,8 @@
 use windlass_chaos::event::Event;
 use windlass_chaos::invariants::ListedJob;
 use windlass_chaos::ledger::Ledger;
-use windlass_core::{JobState, OutcomeStatus, QueueName, Reason};
+use windlass_core::store::Reason;
+use windlass_core::{JobState, OutcomeStatus, QueueName};
 use windlass_testkit::{StoreUnderTest, paging, soundness};
 
 /// Asserts that the store is consistent and an audit repairs nothing.

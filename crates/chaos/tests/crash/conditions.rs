@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_chaos::LEASE;
-use windlass_core::Setting;
+use windlass_core::store::Setting;
 
 /// The lease on a slow link, where one claim may take a second.
 const SLOW_LEASE: Duration = Duration::from_millis(1_500);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use windlass_chaos::behaviour::{Behaviour, PANIC};
-use windlass_core::{JobId, JobState, Reason, RetryPolicy};
+use windlass_core::store::Reason;
+use windlass_core::{JobId, JobState, RetryPolicy};
 
 use crate::fixture::{Fixture, TIMEOUT_MAX, job};
 use crate::workers::Spec;

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use windlass_chaos::behaviour::Behaviour;
 use windlass_chaos::event::Event;
-use windlass_core::{JobId, JobState, Reason};
+use windlass_core::store::Reason;
+use windlass_core::{JobId, JobState};
 
 use crate::fixture::{Fixture, job};
 use crate::workers::Spec;

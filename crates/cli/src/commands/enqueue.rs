@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use windlass::store::{Enqueued, Limits};
-use windlass::{DurabilityLevel, Error, NewJob, QueueName, Store, duration};
+use windlass::store::{
+    DurabilityLevel, {Enqueued, Limits},
+};
+use windlass::{Error, NewJob, QueueName, Store, duration};
 use windlass_api::request::Enqueue;
 use windlass_api::{EnqueueReply, Error as ApiError, JobEnd, JobReply, until_known, wait_for_end};
 

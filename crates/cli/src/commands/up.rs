@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use windlass::runtime::Role;
 use windlass::store::limits;
-use windlass::{QueueName, Role, Store};
+use windlass::{QueueName, Store};
 use windlass_exec::Exec;
 use windlass_server::CancellationToken;
 use windlass_worker::Options;

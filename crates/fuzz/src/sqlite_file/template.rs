@@ -6,8 +6,9 @@ use std::sync::{Arc, LazyLock};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use windlass_api::{Request, dispatch};
+use windlass_core::store::Retry;
 use windlass_core::{
-    BootId, ClaimRequest, JobId, JobLease, ManualClock, QueueName, Result, Retry, Store, Timestamp,
+    BootId, ClaimRequest, JobId, JobLease, ManualClock, QueueName, Result, Store, Timestamp,
 };
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 

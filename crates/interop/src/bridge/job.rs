@@ -1,7 +1,8 @@
 //! Builds jobs, and their ids, from items of older systems.
 
 use md5::{Digest, Md5};
-use windlass_core::{Headers, JobId, NewJob, Result};
+use windlass_core::store::Headers;
+use windlass_core::{JobId, NewJob, Result};
 
 use super::source::{BridgeSource, SourceItem};
 

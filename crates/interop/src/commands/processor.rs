@@ -3,8 +3,8 @@
 mod logging;
 
 use clap::Args;
-use windlass::store::LeaseTime;
-use windlass::{BootId, duration};
+use windlass::duration;
+use windlass::store::{BootId, LeaseTime};
 use windlass_api::lines::LINE_BYTES_MAX_DEFAULT;
 use windlass_terminal::pipes::{check_line_max, outcome, stop};
 

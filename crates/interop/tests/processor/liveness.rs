@@ -1,8 +1,8 @@
 //! Which workers are idle or busy, and which worker owns a job.
 
+use windlass_core::store::{Claimer, Reason};
 use windlass_core::{
-    BootId, ClaimRequest, Claimer, JobId, JobLease, JobState, LeaseTime, Mode, QueueName, Reason,
-    Store,
+    BootId, ClaimRequest, JobId, JobLease, JobState, LeaseTime, Mode, QueueName, Store,
 };
 
 use super::script::{Fixture, processor, replay_processor};
@@ -164,7 +164,7 @@ async fn workers_of_other_interfaces_are_neither_given_jobs_nor_expired() {
     let fixture = Fixture::new();
     let processor = fixture.processor();
     let queue = windlass_core::QueueName::new("q").unwrap();
-    let native = windlass_core::NewWorker {
+    let native = windlass_core::store::NewWorker {
         boot: windlass_core::BootId::new("native").unwrap(),
         name: "exec".to_owned(),
         host: String::new(),

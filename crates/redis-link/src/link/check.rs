@@ -8,7 +8,8 @@ use redis::{Cmd, Value, cmd};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
-use windlass_core::{DurabilityLevel, Error, ErrorKind, Result};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Error, ErrorKind, Result};
 
 use super::node::Node;
 use super::retry::{CallRetry, Resend};

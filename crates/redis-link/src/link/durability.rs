@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Value};
 use tokio::time::Instant;
-use windlass_core::{DurabilityLevel, Result};
+use windlass_core::Result;
+use windlass_core::store::DurabilityLevel;
 
 use super::Inner;
 use super::call::Call;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::{DurabilityLevel, Result};
+use windlass_core::Result;
+use windlass_core::store::DurabilityLevel;
 use windlass_testkit::redis::Server;
 
 use super::{Call, ChannelKind, Health, Inner, Link, LinkMode, Topology, WaitOn};

@@ -9,7 +9,8 @@ use serde_json::json;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Notification, QueueName, Store};
+use windlass_core::store::Notification;
+use windlass_core::{QueueName, Store};
 
 /// How many events are buffered.
 const EVENTS_MAX: usize = 4096;

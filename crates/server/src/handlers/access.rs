@@ -10,7 +10,8 @@ use windlass_api::request::{
     Register, Resume, Set,
 };
 use windlass_api::{Code, Request};
-use windlass_core::{QueueName, WorkerRecord};
+use windlass_core::QueueName;
+use windlass_core::store::WorkerRecord;
 
 use super::accessible_queues;
 use crate::caller::Caller;

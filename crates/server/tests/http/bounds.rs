@@ -318,7 +318,7 @@ async fn any_number_of_kinds_makes_no_series() {
         for batch in 0..10 {
             let job = |n: usize| {
                 let kind = format!("kind-{round}-{batch}-{n}");
-                NewJob::new("").kind(windlass_core::Kind::new(kind).unwrap())
+                NewJob::new("").kind(windlass_core::store::Kind::new(kind).unwrap())
             };
             let jobs = (0..5000).map(job).collect();
             fixture.store.enqueue(&queue, jobs).await.unwrap();

@@ -5,9 +5,8 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
-use windlass_core::{
-    Due, Headers, Job, JobId, JobState, Kind, NewJob, Priority, QueueName, Timestamp, UniqueKey,
-};
+use windlass_core::store::{Headers, Kind, UniqueKey};
+use windlass_core::{Due, Job, JobId, JobState, NewJob, Priority, QueueName, Timestamp};
 
 use crate::fixture::{Fixture, TestClient};
 

@@ -1,6 +1,7 @@
 //! The reply of an audit page.
 
-use windlass_core::{Repair, Result};
+use windlass_core::Result;
+use windlass_core::store::Repair;
 use windlass_redis_link::reply::Reply;
 
 use super::repair;

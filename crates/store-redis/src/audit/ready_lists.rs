@@ -13,7 +13,8 @@ use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
 
 use bytes::Bytes;
-use windlass_core::{Priority, Repair, Result};
+use windlass_core::store::Repair;
+use windlass_core::{Priority, Result};
 
 use super::page::Page;
 use crate::codec::names::{CURRENT_ENTRY, STALE_ENTRY};

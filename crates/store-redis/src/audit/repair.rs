@@ -1,6 +1,7 @@
 //! The codes of what an audit finds, and the message for each.
 
-use windlass_core::{JobId, Repair, Result};
+use windlass_core::store::Repair;
+use windlass_core::{JobId, Result};
 
 use windlass_redis_link::reply::unexpected_reply;
 

@@ -1,6 +1,7 @@
 //! The first page of an audit: checks the types of the keys and repairs what all other scripts need.
 
-use windlass_core::{Error, ErrorKind, Repair, Result, Setting};
+use windlass_core::store::{Repair, Setting};
+use windlass_core::{Error, ErrorKind, Result};
 use windlass_redis_link::reply::Reply;
 
 use super::page::Page;

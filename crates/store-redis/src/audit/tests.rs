@@ -1,6 +1,7 @@
 //! Bounds of single pages, and cursors.
 
-use windlass_core::{Change, ClaimRequest, NewJob, Owner, Store, Target};
+use windlass_core::store::Owner;
+use windlass_core::{Change, ClaimRequest, NewJob, Store, Target};
 use windlass_testkit::fixture::{boot, lease_of, named, numbered, queue, secs};
 use windlass_testkit::redis::Server;
 

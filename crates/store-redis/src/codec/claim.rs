@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass_core::{BootId, JobId, OutcomeStatus, Owner, Result, Token};
+use windlass_core::store::Owner;
+use windlass_core::{BootId, JobId, OutcomeStatus, Result, Token};
 
 use super::names::{BOOT_OWNER, TOKEN_OWNER};
 use super::{damaged, number, text, token};

@@ -1,6 +1,7 @@
 //! How jobs ended: the end records of kept jobs, and the tombstones of custom ids.
 
-use windlass_core::{JobState, Reason, Result, Timestamp};
+use windlass_core::store::Reason;
+use windlass_core::{JobState, Result, Timestamp};
 
 use super::{damaged, text, time};
 

@@ -1,6 +1,7 @@
 //! Assembles a job from its stored values.
 
-use windlass_core::{Bytes, ClaimedJob, Error, Job, JobId, JobState, QueueName, Result};
+use windlass_core::store::ClaimedJob;
+use windlass_core::{Bytes, Error, Job, JobId, JobState, QueueName, Result};
 
 use super::claim::{boot_of, owner_of};
 use super::end::EndRecord;
@@ -167,7 +168,8 @@ pub(crate) fn claimed(id: JobId, payload: Bytes, opts: Opts) -> Result<ClaimedJo
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{BootId, ErrorKind, Fraction, Progress, Reason, Timestamp, Token};
+    use windlass_core::store::{Fraction, Progress, Reason};
+    use windlass_core::{BootId, ErrorKind, Timestamp, Token};
 
     use super::*;
 

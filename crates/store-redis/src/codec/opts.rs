@@ -3,10 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use windlass_core::store::{Headers, Kind, UniqueKey};
 use windlass_core::time::as_ms;
-use windlass_core::{
-    Due, Error, Headers, JobId, Kind, NewJob, Priority, Result, RetryPolicy, Timestamp, UniqueKey,
-};
+use windlass_core::{Due, Error, JobId, NewJob, Priority, Result, RetryPolicy, Timestamp};
 
 use super::names::{
     ATTEMPT, CUSTOM_ID, DEADLINE, DUE_AT, ENQUEUED_AT, EXPIRES_AT, EXPIRIES, GENERATION, HEADERS,

@@ -1,6 +1,7 @@
 //! The progress of a running job.
 
-use windlass_core::{Fraction, Progress, Result};
+use windlass_core::Result;
+use windlass_core::store::{Fraction, Progress};
 
 use super::{damaged, text, time};
 

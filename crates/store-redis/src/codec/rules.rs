@@ -1,7 +1,8 @@
 //! The settings of a queue: as rules, the numbers that scripts use, and as text.
 
+use windlass_core::store::{KeepSucceeded, Requeue, Setting, Settings};
 use windlass_core::time::as_ms;
-use windlass_core::{Bytes, KeepSucceeded, Requeue, Result, Setting, Settings};
+use windlass_core::{Bytes, Result};
 
 use super::names::RULES_COUNT;
 use super::stats::double;

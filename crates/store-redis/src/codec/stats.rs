@@ -2,7 +2,8 @@
 
 use windlass_core::limits::NUMBER_MAX;
 use windlass_core::queue::MinuteCount;
-use windlass_core::{Error, ErrorKind, Priority, Rates, Result, Stats, Timestamp, Totals};
+use windlass_core::store::{Rates, Stats, Totals};
+use windlass_core::{Error, ErrorKind, Priority, Result, Timestamp};
 
 use super::damaged;
 use super::names::{

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use windlass_core::{ErrorKind, OutcomeStatus, Owner};
+use windlass_core::store::Owner;
+use windlass_core::{ErrorKind, OutcomeStatus};
 use windlass_redis_link::LinkAddress;
 use windlass_redis_link::LinkMode;
 use windlass_testkit::redis::Server;

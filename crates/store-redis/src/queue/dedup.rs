@@ -1,7 +1,8 @@
 //! Finds existing jobs that were stored when the queue had fewer partitions.
 
 use bytes::Bytes;
-use windlass_core::{Clock, DurabilityLevel, Enqueued, NewJob, Result, SystemClock};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Clock, Enqueued, NewJob, Result, SystemClock};
 
 use super::enqueue::{key_of, partition_of_key};
 use super::{BATCH_MAX, Queue, disagreement};

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use windlass_core::{Completion, Enqueued, Error, NewJob, OutcomeStatus, Result};
+use windlass_core::store::Completion;
+use windlass_core::{Enqueued, Error, NewJob, OutcomeStatus, Result};
 use windlass_redis_link::{Link, deadline};
 
 use super::{BATCH_BYTES, BATCH_MAX, EnqueueReply, Queue, disagreement, partly_applied, worse};

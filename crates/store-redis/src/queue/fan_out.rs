@@ -1,9 +1,9 @@
 //! Verbs that work on all partitions of a queue, or search all of them.
 
-use windlass_core::{
-    Change, Changed, ChangedJob, Changes, Cursor, Error, Filter, Job, JobId, Maintained, Page,
-    Result, Setting, Settings, Stats, Target,
+use windlass_core::store::{
+    Changed, ChangedJob, Changes, Cursor, Maintained, Page, Setting, Settings, Stats,
 };
+use windlass_core::{Change, Error, Filter, Job, JobId, Result, Target};
 
 use super::{Queue, after_some, all, all_done};
 

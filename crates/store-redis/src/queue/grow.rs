@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use windlass_core::Result;
 use windlass_core::setting::PARTITIONS_MAX;
-use windlass_core::{Partitions, Result, Settings};
+use windlass_core::store::{Partitions, Settings};
 
 use super::Queue;
 use crate::partition::{Partition, number_arg};

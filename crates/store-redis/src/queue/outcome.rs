@@ -6,11 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::Value;
 use tokio::time::Instant;
+use windlass_core::store::{Completed, Completion, Fraction, LeaseStatus, Owner, Requeue};
 use windlass_core::time::as_ms;
-use windlass_core::{
-    BootId, ClaimRequest, Completed, Completion, Fraction, JobLease, LeaseStatus, OutcomeStatus,
-    Owner, Requeue, Result, Token,
-};
+use windlass_core::{BootId, ClaimRequest, JobLease, OutcomeStatus, Result, Token};
 
 use super::{BATCH_MAX, Queue, after_some, all, all_done};
 use crate::outcome::{EncodedOutcome, lease_args};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::{BootId, Renewal, Renewed, Result, Token};
+use windlass_core::store::Renewed;
+use windlass_core::{BootId, Renewal, Result, Token};
 use windlass_redis_link::deadline;
 
 use super::outcome::partition_of_token;

@@ -1,6 +1,7 @@
 //! All kinds of damage at once.
 
-use windlass_core::{Due, Fraction, NewJob, Priority, Result, Retry};
+use windlass_core::store::{Fraction, Retry};
+use windlass_core::{Due, NewJob, Priority, Result};
 use windlass_testkit::fixture::{boot, lease_of, named, numbered, secs};
 use windlass_testkit::redis::Reply;
 

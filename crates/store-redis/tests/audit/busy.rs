@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
+use windlass_core::store::{Repair, Retry};
 use windlass_core::{
-    BootId, Change, ClaimRequest, Due, LeaseTime, NewJob, Priority, QueueName, Repair, Result,
-    Retry, Store, Target,
+    BootId, Change, ClaimRequest, Due, LeaseTime, NewJob, Priority, QueueName, Result, Store,
+    Target,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::{id, lease_of, named, queue};

@@ -1,6 +1,7 @@
 //! Claims, their records, owners and leases.
 
-use windlass_core::{LeaseStatus, LeaseTime, OutcomeStatus, Result};
+use windlass_core::store::LeaseStatus;
+use windlass_core::{LeaseTime, OutcomeStatus, Result};
 use windlass_testkit::fixture::{boot, id, lease_of, leases_of, numbered, secs};
 
 use crate::fixture::AuditFixture;

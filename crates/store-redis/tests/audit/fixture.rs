@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Audited, ManualClock, Repair, Result};
+use windlass_core::store::{Audited, Repair};
+use windlass_core::{ManualClock, Result};
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::StoreUnderTest;
 use windlass_testkit::fixture::Fixture;

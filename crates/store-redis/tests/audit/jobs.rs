@@ -1,6 +1,7 @@
 //! Jobs in no state or in two, and entries for jobs that do not exist.
 
-use windlass_core::{Due, Enqueued, JobState, Kind, NewJob, Result, Retry};
+use windlass_core::store::{Kind, Retry};
+use windlass_core::{Due, Enqueued, JobState, NewJob, Result};
 use windlass_testkit::fixture::{boot, id, lease_of, named, secs};
 
 use crate::fixture::{AuditFixture, key};

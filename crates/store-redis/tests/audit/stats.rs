@@ -18,7 +18,7 @@ async fn fill(test: &AuditFixture) -> Result<()> {
     let claim = fixture.take(5).await?;
     fixture.complete_with(lease_of(&claim, 0), "result").await?;
     fixture
-        .fail(lease_of(&claim, 1), windlass_core::Retry::Permanent)
+        .fail(lease_of(&claim, 1), windlass_core::store::Retry::Permanent)
         .await?;
     fixture.cancel("j010").await?;
     Ok(())
@@ -219,7 +219,7 @@ async fn an_invalid_cursor_is_rejected() -> Result<()> {
         "0,jobs,-1",
         "-1,ready_lists,0",
     ] {
-        let from = Some(windlass_core::Cursor(bad.to_owned()));
+        let from = Some(windlass_core::store::Cursor(bad.to_owned()));
         let error = test.fixture.store.audit(&test.fixture.queue, from).await;
         assert_eq!(error.expect_err(bad).kind(), ErrorKind::Invalid, "{bad:?}");
     }

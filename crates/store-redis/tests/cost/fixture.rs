@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_core::store::Kind;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, JobId, JobLease, Kind, LeaseTime, ManualClock, NewJob, QueueName,
+    BootId, Claim, ClaimRequest, JobId, JobLease, LeaseTime, ManualClock, NewJob, QueueName,
     Renewal, Store, Timestamp,
 };
 

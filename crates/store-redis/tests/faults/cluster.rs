@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
-use windlass_core::{DurabilityLevel, Store};
+use windlass_core::Store;
+use windlass_core::store::DurabilityLevel;
 use windlass_testkit::redis::{Cluster, Reply, Server, slot_of, until};
 
 use crate::support::{blocking, open, queue, rounds, with, with_options};

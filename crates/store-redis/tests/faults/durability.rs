@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
-use windlass_core::{DurabilityLevel, Enqueued, JobId, NewJob, QueueName, Store};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Enqueued, JobId, NewJob, QueueName, Store};
 use windlass_store_redis::RedisStore;
 use windlass_testkit::redis::{Fsync, Server, ServerOptions, until};
 

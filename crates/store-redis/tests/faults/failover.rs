@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use windlass_chaos::invariants;
+use windlass_core::store::{DurabilityLevel, Fraction, LeaseStatus};
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Clock, DurabilityLevel, Fraction, JobLease, LeaseStatus,
-    LeaseTime, ManualClock, NewJob, OutcomeStatus, QueueName, Renewal, Store, SystemClock,
-    Timestamp,
+    BootId, Claim, ClaimRequest, Clock, JobLease, LeaseTime, ManualClock, NewJob, OutcomeStatus,
+    QueueName, Renewal, Store, SystemClock, Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::{Sentinels, Server};

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_core::store::Kind;
 use windlass_core::{
-    BootId, ClaimRequest, Clock, JobLease, Kind, LeaseTime, ManualClock, NewJob, QueueName, Result,
+    BootId, ClaimRequest, Clock, JobLease, LeaseTime, ManualClock, NewJob, QueueName, Result,
     Store, SystemClock, Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use windlass_core::store::{Fraction, Headers, NewWorker, Retry, Setting, UniqueKey};
 use windlass_core::{
-    BootId, Change, Claim, ClaimRequest, Due, Filter, Fraction, Headers, JobLease, JobState,
-    LeaseTime, ManualClock, Mode, NewJob, NewWorker, Priority, QueueName, Renewal, Retry, Setting,
-    Store, Target, UniqueKey,
+    BootId, Change, Claim, ClaimRequest, Due, Filter, JobLease, JobState, LeaseTime, ManualClock,
+    Mode, NewJob, Priority, QueueName, Renewal, Store, Target,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of, leases_of};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::{ClaimRequest, NewJob, Setting, Store};
+use windlass_core::store::Setting;
+use windlass_core::{ClaimRequest, NewJob, Store};
 use windlass_testkit::redis::Server;
 
 use crate::support::{open, queue, rounds, with};

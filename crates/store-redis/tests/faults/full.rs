@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_core::store::{Fraction, Heartbeat, NewWorker, WorkerCommand};
 use windlass_core::{
-    BootId, Change, ClaimRequest, Due, ErrorKind, Fraction, Heartbeat, JobId, JobLease, LeaseTime,
-    Mode, NewJob, NewWorker, OutcomeStatus, QueueName, Renewal, Store, WorkerCommand,
+    BootId, Change, ClaimRequest, Due, ErrorKind, JobId, JobLease, LeaseTime, Mode, NewJob,
+    OutcomeStatus, QueueName, Renewal, Store,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{lease_of, leases_of};
@@ -185,7 +186,7 @@ async fn end_some(store: &RedisStore, q: &QueueName, boot: &BootId) -> usize {
         leases[1]
             .clone()
             .failure("never")
-            .retry(windlass_core::Retry::Permanent),
+            .retry(windlass_core::store::Retry::Permanent),
     ];
     let statuses = store.fail(q, failures).await.unwrap();
     assert_eq!(statuses, [OutcomeStatus::Retrying, OutcomeStatus::Dead]);

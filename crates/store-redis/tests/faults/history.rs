@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_core::store::Setting;
 use windlass_core::{
-    BootId, ClaimRequest, Clock, JobId, JobLease, ManualClock, NewJob, Setting, Store, SystemClock,
+    BootId, ClaimRequest, Clock, JobId, JobLease, ManualClock, NewJob, Store, SystemClock,
     Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};

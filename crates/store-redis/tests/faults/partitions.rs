@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_core::store::Owner;
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Error, LeaseTime, Mode, Owner, QueueName, Renewal, Store, Token,
+    BootId, Claim, ClaimRequest, Error, LeaseTime, Mode, QueueName, Renewal, Store, Token,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{lease_of, named};
@@ -57,7 +58,7 @@ impl ClusterFixture {
         tokens: Vec<Token>,
         settled: u64,
         lease: LeaseTime,
-    ) -> windlass_core::Result<windlass_core::Renewed> {
+    ) -> windlass_core::Result<windlass_core::store::Renewed> {
         let renewal = Renewal::Worker {
             boot: self.boot.clone(),
             tokens,

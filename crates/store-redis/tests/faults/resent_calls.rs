@@ -5,9 +5,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_core::store::{DurabilityLevel, Retry, UniqueKey};
 use windlass_core::{
-    BootId, Change, ClaimRequest, DurabilityLevel, Enqueued, Filter, JobLease, JobState, LeaseTime,
-    ManualClock, NewJob, QueueName, Result, Retry, Store, Target, Timestamp, UniqueKey,
+    BootId, Change, ClaimRequest, Enqueued, Filter, JobLease, JobState, LeaseTime, ManualClock,
+    NewJob, QueueName, Result, Store, Target, Timestamp,
 };
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::fixture::{id, leases_of};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::DurabilityLevel;
+use windlass_core::store::DurabilityLevel;
 use windlass_testkit::redis::{Fsync, Server, ServerOptions};
 
 use crate::support::{rounds, with};

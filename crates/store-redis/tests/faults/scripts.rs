@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_core::{ClaimRequest, DurabilityLevel, NewJob, Store};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{ClaimRequest, NewJob, Store};
 use windlass_testkit::redis::{Server, until};
 
 use crate::support::{

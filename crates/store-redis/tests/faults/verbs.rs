@@ -2,9 +2,10 @@
 
 use std::pin::Pin;
 
+use windlass_core::store::{Fraction, Heartbeat, Retry, UniqueKey, WorkerCommand};
 use windlass_core::{
-    BootId, Change, ClaimRequest, Due, Filter, Fraction, Heartbeat, JobLease, JobState, LeaseTime,
-    Mode, NewJob, Priority, Renewal, Result, Retry, Store, Target, UniqueKey, WorkerCommand,
+    BootId, Change, ClaimRequest, Due, Filter, JobLease, JobState, LeaseTime, Mode, NewJob,
+    Priority, Renewal, Result, Store, Target,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of, leases_of};

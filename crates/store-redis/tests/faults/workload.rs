@@ -15,9 +15,8 @@ use windlass_chaos::roles::stop::Stop;
 use windlass_chaos::roles::{ActorContext, drainer, producer, worker};
 use windlass_chaos::{listing, payload};
 use windlass_core::dump::Dump;
-use windlass_core::{
-    DurabilityLevel, JobId, NewJob, OutcomeStatus, QueueName, Repair, Result, Stats, Store,
-};
+use windlass_core::store::{DurabilityLevel, Repair, Stats};
+use windlass_core::{JobId, NewJob, OutcomeStatus, QueueName, Result, Store};
 use windlass_testkit::{paging, soundness};
 
 use crate::support::{open, shared, with_options};

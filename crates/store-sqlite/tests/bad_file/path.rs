@@ -4,7 +4,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use windlass_core::{ErrorKind, NewJob, Notification, Store};
+use windlass_core::store::Notification;
+use windlass_core::{ErrorKind, NewJob, Store};
 use windlass_store_sqlite::{Options, SqliteStore};
 
 use super::{assert_kind, contents, enqueue, fill, folder, open, open_error, queue, ready};

@@ -1,6 +1,7 @@
 //! Audit: in a healthy queue it finds nothing and changes nothing.
 
-use windlass_core::{Due, Repair, Result, Retry};
+use windlass_core::store::{Repair, Retry};
+use windlass_core::{Due, Result};
 
 use crate::fixture::{Fixture, boot, lease_of, named, numbered, secs};
 use crate::paging;

@@ -1,7 +1,8 @@
 //! Limits: one transaction processes at most a page, and the next one continues.
 
 use windlass_core::limits::PAGE;
-use windlass_core::{Due, JobState, Renewed, Result};
+use windlass_core::store::Renewed;
+use windlass_core::{Due, JobState, Result};
 
 use crate::fixture::{Fixture, boot, ids, leases_of, named, numbered, secs};
 

@@ -1,9 +1,7 @@
 //! Cancel: waiting jobs are cancelled at once, running ones are asked to stop.
 
-use windlass_core::{
-    Change, Changed, ChangedJob, Due, Filter, JobState, Kind, NewJob, OutcomeStatus, Result, Retry,
-    Target,
-};
+use windlass_core::store::{Changed, ChangedJob, Kind, Retry};
+use windlass_core::{Change, Due, Filter, JobState, NewJob, OutcomeStatus, Result, Target};
 
 use crate::fixture::{Fixture, boot, id, leases_of, named, secs};
 

@@ -1,9 +1,8 @@
 //! Dispatch: a job is offered to a worker, which must accept it.
 
 use windlass_core::limits::LEASE_DEFAULT;
-use windlass_core::{
-    Claim, ClaimRequest, JobState, LeaseStatus, LeaseTime, Mode, OutcomeStatus, Result,
-};
+use windlass_core::store::LeaseStatus;
+use windlass_core::{Claim, ClaimRequest, JobState, LeaseTime, Mode, OutcomeStatus, Result};
 
 use crate::fixture::{Fixture, almost, lease_of, ms, secs};
 

@@ -1,8 +1,7 @@
 //! Enqueue: new jobs and deduplication by id.
 
-use windlass_core::{
-    Due, Enqueued, Headers, JobState, Kind, NewJob, Priority, Result, RetryPolicy,
-};
+use windlass_core::store::{Headers, Kind};
+use windlass_core::{Due, Enqueued, JobState, NewJob, Priority, Result, RetryPolicy};
 
 use crate::fixture::{Fixture, almost, duplicate_of, id, ms, named, queue, secs};
 

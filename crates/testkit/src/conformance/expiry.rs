@@ -1,6 +1,7 @@
 //! Expiry: a job that has not started by its expiry becomes dead.
 
-use windlass_core::{Due, JobState, OutcomeStatus, Reason, Result};
+use windlass_core::store::Reason;
+use windlass_core::{Due, JobState, OutcomeStatus, Result};
 
 use crate::fixture::{Fixture, almost, named, secs};
 

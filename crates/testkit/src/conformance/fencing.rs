@@ -1,8 +1,7 @@
 //! Fencing: a stale token changes nothing, and exactly one claim completes a job.
 
-use windlass_core::{
-    Claim, Due, Fraction, JobLease, LeaseStatus, LeaseTime, OutcomeStatus, Result, Retry, Token,
-};
+use windlass_core::store::{Fraction, LeaseStatus, Retry};
+use windlass_core::{Claim, Due, JobLease, LeaseTime, OutcomeStatus, Result, Token};
 
 use crate::fixture::{Fixture, almost, boot, id, lease_of, ms, secs};
 

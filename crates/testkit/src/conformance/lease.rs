@@ -1,9 +1,9 @@
 //! Leases: renewal, expiry and progress.
 
 use windlass_core::limits::LEASE_DEFAULT;
+use windlass_core::store::{Fraction, LeaseStatus, Renewed, Retry};
 use windlass_core::{
-    Change, ClaimRequest, Due, Fraction, JobState, LeaseStatus, LeaseTime, OutcomeStatus, Renewal,
-    Renewed, Result, Retry, Target,
+    Change, ClaimRequest, Due, JobState, LeaseTime, OutcomeStatus, Renewal, Result, Target,
 };
 
 use crate::fixture::{Fixture, almost, boot, id, ids, lease_of, ms, numbered, secs};

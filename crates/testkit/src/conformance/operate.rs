@@ -1,9 +1,9 @@
 //! Operator calls: retry, delete, promote and purge.
 
 use windlass_core::limits::SCAN_PAGE;
+use windlass_core::store::{Changed, Kind};
 use windlass_core::{
-    Change, Changed, Due, Filter, JobState, Kind, NewJob, OutcomeStatus, Result, RetryPolicy,
-    Target,
+    Change, Due, Filter, JobState, NewJob, OutcomeStatus, Result, RetryPolicy, Target,
 };
 
 use crate::fixture::{Fixture, duplicate_of, id, lease_of, named, numbered, secs};

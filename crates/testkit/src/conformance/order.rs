@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use windlass_core::store::{Jitter, Retry};
 use windlass_core::{
-    BootId, ClaimRequest, Due, Jitter, JobLease, JobState, LeaseTime, OutcomeStatus, Priority,
-    Result, Retry, RetryPolicy,
+    BootId, ClaimRequest, Due, JobLease, JobState, LeaseTime, OutcomeStatus, Priority, Result,
+    RetryPolicy,
 };
 
 use super::workers::worker;

@@ -1,9 +1,8 @@
 //! Outcomes: fail, release and snooze, and the replies to repeated calls.
 
 use windlass_core::limits::MESSAGE_BYTES_MAX;
-use windlass_core::{
-    Due, ErrorKind, Jitter, JobLease, JobState, OutcomeStatus, Reason, Result, Retry, RetryPolicy,
-};
+use windlass_core::store::{Jitter, Reason, Retry};
+use windlass_core::{Due, ErrorKind, JobLease, JobState, OutcomeStatus, Result, RetryPolicy};
 
 use crate::fixture::{Fixture, almost, lease_of, leases_of, ms, named, secs};
 

@@ -1,6 +1,7 @@
 //! Poison: a job that keeps crashing workers becomes dead; other jobs of its claims do not.
 
-use windlass_core::{BootId, Due, JobLease, JobState, OutcomeStatus, Reason, Result, Retry};
+use windlass_core::store::{Reason, Retry};
+use windlass_core::{BootId, Due, JobLease, JobState, OutcomeStatus, Result};
 
 use crate::fixture::{Fixture, almost, boot, id, ids, lease_of, leases_of, ms, numbered, secs};
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::{Due, Filter, JobState, Kind, NewWorker, Priority, Result, Retry, Settings};
+use windlass_core::store::{Kind, NewWorker, Retry, Settings};
+use windlass_core::{Due, Filter, JobState, Priority, Result};
 
 use crate::fixture::{Fixture, boot, lease_of, ms, named, numbered, queue, secs};
 use crate::soundness;

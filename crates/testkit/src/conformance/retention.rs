@@ -1,6 +1,7 @@
 //! Retention: how long finished jobs are kept, by age, count and bytes.
 
-use windlass_core::{JobState, NewJob, OutcomeStatus, Result, Retry};
+use windlass_core::store::Retry;
+use windlass_core::{JobState, NewJob, OutcomeStatus, Result};
 
 use crate::fixture::{Fixture, almost, id, lease_of, ms, named, secs};
 

@@ -1,6 +1,7 @@
 //! Unique keys: at most one unfinished job in a queue has a key.
 
-use windlass_core::{Changed, Due, JobState, NewJob, Result, Retry, RetryPolicy};
+use windlass_core::store::{Changed, Retry};
+use windlass_core::{Due, JobState, NewJob, Result, RetryPolicy};
 
 use crate::fixture::{Fixture, duplicate_of, id, named, queue, secs};
 

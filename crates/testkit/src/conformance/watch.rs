@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass_core::{Notification, Result, Watch};
+use windlass_core::Result;
+use windlass_core::store::{Notification, Watch};
 
 use crate::fixture::{Fixture, id, named, queue};
 

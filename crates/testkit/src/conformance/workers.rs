@@ -1,8 +1,8 @@
 //! Workers: records, heartbeats, commands, and the jobs of workers that leave or fail.
 
+use windlass_core::store::{Claimer, Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
 use windlass_core::{
-    BootId, Claim, ClaimRequest, Claimer, ErrorKind, Heartbeat, JobState, LeaseTime, NewWorker,
-    OutcomeStatus, QueueName, Result, WorkerCommand, WorkerRecord,
+    BootId, Claim, ClaimRequest, ErrorKind, JobState, LeaseTime, OutcomeStatus, QueueName, Result,
 };
 
 use crate::fixture::{Fixture, almost, boot, id, ms, named, queue, secs};

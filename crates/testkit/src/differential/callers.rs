@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use windlass_core::limits::PAGE;
+use windlass_core::store::Claimer;
 use windlass_core::{
-    BootId, Change, Claim, ClaimRequest, Claimer, Filter, JobId, JobLease, ManualClock, Mode,
-    QueueName, Target, Token,
+    BootId, Change, Claim, ClaimRequest, Filter, JobId, JobLease, ManualClock, Mode, QueueName,
+    Target, Token,
 };
 
 use super::operation::{Movement, Operation};

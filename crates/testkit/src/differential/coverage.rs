@@ -5,7 +5,8 @@ use std::fmt;
 
 use windlass_core::dump::QueueDump;
 use windlass_core::limits::CLAIM_BYTES_MAX;
-use windlass_core::{Changed, Enqueued, JobState, LeaseStatus, Mode, OutcomeStatus, Timestamp};
+use windlass_core::store::{Changed, LeaseStatus};
+use windlass_core::{Enqueued, JobState, Mode, OutcomeStatus, Timestamp};
 
 use super::generate::LARGE_BYTES;
 use super::operation::Operation;

@@ -7,7 +7,8 @@ mod outcome;
 use std::time::Duration;
 
 use fastrand::Rng;
-use windlass_core::{ClaimRequest, Claimer, Clock, LeaseTime, Mode, Renewal, Timestamp, Token};
+use windlass_core::store::Claimer;
+use windlass_core::{ClaimRequest, Clock, LeaseTime, Mode, Renewal, Timestamp, Token};
 
 pub(super) use self::job::LARGE_BYTES;
 

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use windlass_core::store::{
+    Completion, Failure, Fraction, Heartbeat, NewWorker, Setting, Snooze, WorkerCommand,
+};
 use windlass_core::{
-    BootId, Change, ClaimRequest, Completion, Due, Failure, Filter, Fraction, Heartbeat, JobId,
-    JobLease, LeaseTime, ManualClock, NewJob, NewWorker, QueueName, Renewal, Result, Setting,
-    Snooze, Store, Target, WorkerCommand,
+    BootId, Change, ClaimRequest, Due, Filter, JobId, JobLease, LeaseTime, ManualClock, NewJob,
+    QueueName, Renewal, Result, Store, Target,
 };
 
 use super::reply::Reply;

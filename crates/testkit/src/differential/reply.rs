@@ -1,10 +1,10 @@
 //! Replies of a store in a comparable form.
 
-use windlass_core::{
-    ChangedJob, Claim, Completed, DurabilityLevel, Enqueued, ErrorKind, Job, LeaseStatus,
-    Maintained, OutcomeStatus, QueueName, Renewed, Repair, Settings, Stats, WorkerCommand,
-    WorkerRecord,
+use windlass_core::store::{
+    ChangedJob, Completed, DurabilityLevel, LeaseStatus, Maintained, Renewed, Repair, Settings,
+    Stats, WorkerCommand, WorkerRecord,
 };
+use windlass_core::{Claim, Enqueued, ErrorKind, Job, OutcomeStatus, QueueName};
 
 /// A reply.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,9 +6,10 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
+use windlass_core::store::{Headers, Kind, UniqueKey};
 use windlass_core::{
-    Bytes, Due, Error, ErrorKind, Headers, JobId, Kind, NewJob, Priority, QueueName, Result,
-    RetryPolicy, Timestamp, UniqueKey,
+    Bytes, Due, Error, ErrorKind, JobId, NewJob, Priority, QueueName, Result, RetryPolicy,
+    Timestamp,
 };
 
 use super::{Client, JobHandle, Raw};

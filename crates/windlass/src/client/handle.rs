@@ -3,7 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use windlass_core::{DurabilityLevel, Enqueued, JobId, JobState, QueueName};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Enqueued, JobId, JobState, QueueName};
 
 /// The type parameter for jobs of raw bytes, in place of a typed job.
 #[derive(Debug)]
@@ -12,7 +13,8 @@ pub enum Raw {}
 /// An enqueued job. Pass it to [`Client::wait`](crate::Client::wait) to get its output.
 ///
 /// ```
-/// use windlass::{Client, DurabilityLevel};
+/// use windlass::store::DurabilityLevel;
+/// use windlass::Client;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

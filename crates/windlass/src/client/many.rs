@@ -2,7 +2,8 @@
 
 use std::future::Future;
 
-use windlass_core::{Enqueued, Error, ErrorKind, Headers, Limits, NewJob, QueueName, Result};
+use windlass_core::store::{Headers, Limits};
+use windlass_core::{Enqueued, Error, ErrorKind, NewJob, QueueName, Result};
 
 use super::enqueue::{Draft, merge_headers, no_reply};
 use super::{Client, JobHandle, Raw};

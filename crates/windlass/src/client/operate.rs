@@ -1,6 +1,7 @@
 //! Looks up and cancels jobs, by queue and id.
 
-use windlass_core::{Change, Changed, Cursor, Filter, Job, JobId, Page, QueueName, Result, Target};
+use windlass_core::store::{Changed, Cursor, Page};
+use windlass_core::{Change, Filter, Job, JobId, QueueName, Result, Target};
 
 use super::Client;
 

@@ -4,8 +4,9 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use windlass_core::store::Reason;
 use windlass_core::wait::{JobEnd, wait_for_end};
-use windlass_core::{Bytes, Error, JobId, JobState, QueueName, Reason};
+use windlass_core::{Bytes, Error, JobId, JobState, QueueName};
 
 use super::{Client, JobHandle};
 use crate::typed::TypedJob;
@@ -42,7 +43,7 @@ pub enum WaitError {
     /// The job was cancelled.
     Cancelled,
     /// The job does not exist, or it ended and was not kept. Enqueue it with
-    /// [`keep_outcome`](crate::EnqueueBuilder::keep_outcome) to wait for it.
+    /// [`keep_outcome`](crate::client::EnqueueBuilder::keep_outcome) to wait for it.
     NotFound,
     /// The job has not ended within the limit. It continues.
     TimedOut,
@@ -56,7 +57,7 @@ impl Client {
     /// Waits until a job ends and returns its output.
     ///
     /// A job without a result is not kept unless it was enqueued with
-    /// [`keep_outcome`](crate::EnqueueBuilder::keep_outcome): if it ended before this call, the error is
+    /// [`keep_outcome`](crate::client::EnqueueBuilder::keep_outcome): if it ended before this call, the error is
     /// [`WaitError::NotFound`].
     pub async fn wait<J: TypedJob>(&self, handle: &JobHandle<J>) -> Result<J::Output, WaitError> {
         self.output(handle, None).await

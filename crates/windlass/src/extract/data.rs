@@ -81,7 +81,8 @@ impl<T: Send + Sync + 'static> FromContext for Data<T> {
 /// declares it:
 ///
 /// ```
-/// use windlass::{Context, Data, FromContext, JobError, Needs};
+/// use windlass::extract::{FromContext, Needs};
+/// use windlass::{Context, Data, JobError};
 ///
 /// # struct Pool;
 /// struct Database(Data<Pool>);

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_core::store::{ClaimedJob, Jitter, Retry};
 use windlass_core::{
-    ClaimRequest, ClaimedJob, Jitter, JobId, JobLease, LeaseTime, Mode, OutcomeStatus, QueueName,
-    Result, Retry, Store, Token,
+    ClaimRequest, JobId, JobLease, LeaseTime, Mode, OutcomeStatus, QueueName, Result, Store, Token,
 };
 use windlass_worker::{Outcome, RetryWhen, Summary};
 

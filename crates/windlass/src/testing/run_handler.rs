@@ -5,7 +5,8 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use windlass_core::{ClaimRequest, ClaimedJob, Token};
+use windlass_core::store::ClaimedJob;
+use windlass_core::{ClaimRequest, Token};
 use windlass_worker::{Outcome, run_handler};
 
 use super::Testing;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use windlass::store::{Changed, DurabilityLevel, Filter, Reason};
 use windlass::testing::Testing;
 use windlass::{
-    Changed, Due, DurabilityLevel, ErrorKind, Filter, JobError, JobState, NewJob, Reason,
-    RetryPolicy, Timestamp, TypedJob, WaitError, Worker,
+    Due, ErrorKind, JobError, JobState, NewJob, RetryPolicy, Timestamp, TypedJob, WaitError, Worker,
 };
 
 use crate::jobs::{Add, Note};

@@ -3,10 +3,11 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use windlass::runtime::RetryWhen;
+use windlass::store::{Reason, Token};
 use windlass::testing::{self, Testing};
 use windlass::{
-    Bytes, Client, Context, Data, Due, JobError, JobState, Json, Outcome, RawJob, Reason,
-    RetryWhen, Token, Worker,
+    Bytes, Client, Context, Data, Due, JobError, JobState, Json, Outcome, RawJob, Worker,
 };
 
 use crate::jobs::{Add, Note};

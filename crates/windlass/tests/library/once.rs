@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use windlass::memory::MemoryStore;
-use windlass::store::{Claim, ClaimRequest, JobLease, LeaseTime, ManualClock, OutcomeStatus};
-use windlass::{NewJob, Once, QueueName, Store, Timestamp, Token};
+use windlass::store::{
+    Token, {Claim, ClaimRequest, JobLease, LeaseTime, ManualClock, OutcomeStatus},
+};
+use windlass::{NewJob, Once, QueueName, Store, Timestamp};
 
 const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(30));
 

@@ -1,6 +1,7 @@
 //! The same program on every store: only its URL differs.
 
-use windlass::{Client, Context, Filter, JobError, Worker};
+use windlass::store::Filter;
+use windlass::{Client, Context, JobError, Worker};
 use windlass_testkit::redis::Server;
 
 use crate::jobs::{Add, Note};

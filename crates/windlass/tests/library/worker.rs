@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use windlass::{Client, Data, ErrorKind, JobError, JobState, Source, Summary, WaitError, Worker};
+use windlass::runtime::{Source, Summary};
+use windlass::{Client, Data, ErrorKind, JobError, JobState, WaitError, Worker};
 
 use crate::jobs::{Add, Note};
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use windlass_core::Result;
+use windlass_core::store::{Notification, Watch};
 use windlass_core::wait::{poll_interval, wait_for_notification};
-use windlass_core::{Notification, Result, Watch};
 
 use crate::backoff::Backoff;
 use crate::boot_time::BootTime;

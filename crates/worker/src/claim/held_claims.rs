@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::limits::{CLAIM_MAX, PAGE};
-use windlass_core::{BootId, Renewal, Renewed, Token};
+use windlass_core::store::Renewed;
+use windlass_core::{BootId, Renewal, Token};
 
 use crate::boot_time::BootTime;
 use crate::run::attempt::Attempt;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use metrics::{Counter, counter};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{ClaimedJob, JobLease, QueueName, Store, Token};
+use windlass_core::store::ClaimedJob;
+use windlass_core::{JobLease, QueueName, Store, Token};
 
 use crate::boot_time::BootTime;
 use crate::lock::lock;

@@ -5,7 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use windlass_core::limits::SUSPECT_AFTER;
-use windlass_core::{Completion, Jitter, OutcomeStatus, Retry, Store};
+use windlass_core::store::{Completion, Jitter, Retry};
+use windlass_core::{OutcomeStatus, Store};
 
 use crate::backoff::Backoff;
 use crate::boot_time::BootTime;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Notification, QueueName, Store};
+use windlass_core::store::Notification;
+use windlass_core::{QueueName, Store};
 
 use crate::backoff::Backoff;
 use crate::run::attempt::Attempt;

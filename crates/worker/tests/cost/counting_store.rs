@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use windlass_core::{Notification, Renewal, Result, Watch};
+use windlass_core::store::{Notification, Watch};
+use windlass_core::{Renewal, Result};
 
 use crate::tapped_store::{StoreFuture, Tap, TappedStore};
 

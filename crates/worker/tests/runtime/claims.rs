@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use windlass_core::{ClaimRequest, JobState, LeaseTime, NewJob, QueueName, Store, WorkerCommand};
+use windlass_core::store::WorkerCommand;
+use windlass_core::{ClaimRequest, JobState, LeaseTime, NewJob, QueueName, Store};
 use windlass_worker::{AttemptContext, Outcome, Source};
 
 use crate::faulty_store::FaultyStore;

@@ -7,9 +7,8 @@ use std::sync::{Mutex, OnceLock};
 
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
-use windlass_core::{
-    Claim, Error, ErrorKind, JobId, Notification, QueueName, Renewal, Renewed, Result, Token, Watch,
-};
+use windlass_core::store::{Notification, Renewed, Watch};
+use windlass_core::{Claim, Error, ErrorKind, JobId, QueueName, Renewal, Result, Token};
 
 use crate::fixture::Count;
 use crate::tapped_store::{StoreFuture, Tap, TappedStore};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use windlass_core::limits::CLAIM_MAX;
+use windlass_core::store::Stats;
 use windlass_core::{
-    ClaimRequest, Job, JobId, JobState, LeaseTime, NewJob, QueueName, Result, Stats, Store,
-    SystemClock,
+    ClaimRequest, Job, JobId, JobState, LeaseTime, NewJob, QueueName, Result, Store, SystemClock,
 };
 use windlass_store_memory::MemoryStore;
 use windlass_worker::{

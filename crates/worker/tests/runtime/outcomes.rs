@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_core::{Change, Due, JobState, LeaseTime, NewJob, Reason, RetryPolicy, Store, Target};
+use windlass_core::store::Reason;
+use windlass_core::{Change, Due, JobState, LeaseTime, NewJob, RetryPolicy, Store, Target};
 use windlass_worker::{AttemptContext, Outcome, RetryWhen, StopReason};
 
 use crate::faulty_store::{FailureMode, FaultyStore};

@@ -9,11 +9,14 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use windlass_core::limits::Limits;
+use windlass_core::store::{
+    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
+    Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
+    WorkerRecord,
+};
 use windlass_core::{
-    Audited, BootId, Change, Changes, Claim, ClaimRequest, Completed, Completion, Cursor, Enqueued,
-    Failure, Filter, Fraction, Heartbeat, Job, JobId, JobLease, LeaseStatus, LeaseTime, Maintained,
-    NewJob, NewWorker, OutcomeStatus, Page, QueueName, Renewal, Renewed, Result, Setting, Settings,
-    Snooze, Stats, Store, SystemClock, Target, Watch, WorkerCommand, WorkerRecord,
+    BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
+    OutcomeStatus, QueueName, Renewal, Result, Store, SystemClock, Target,
 };
 use windlass_store_memory::MemoryStore;
 

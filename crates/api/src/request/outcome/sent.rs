@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use windlass_core::limits::truncate_message;
-use windlass_core::{Completion, Due, Failure, Jitter, JobLease, Retry, Snooze as CoreSnooze};
+use windlass_core::store::{Completion, Failure, Jitter, Retry, Snooze as CoreSnooze};
+use windlass_core::{Due, JobLease};
 
 use super::{CompletedJob, FailedJob, LeasedJob, Snooze};
 use crate::content;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::event::Event;
 use fastrand::Rng;
-use windlass_core::{Due, JobLease, OutcomeStatus, Result, Retry};
+use windlass_core::store::Retry;
+use windlass_core::{Due, JobLease, OutcomeStatus, Result};
 
 use crate::roles::{ActorContext, drainer};
 

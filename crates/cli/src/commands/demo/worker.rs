@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     // Only the variable set by the demo: windlass.toml must not apply.
     let url: StoreUrl = std::env::var(STORE_VARIABLE).unwrap_or_default().parse()?;
-    let stores = windlass::open_connections(&url, OpenMode::MustExist).await?;
+    let stores = windlass::runtime::open_connections(&url, OpenMode::MustExist).await?;
     let mut options = Options::new([Source::new(arguments.queue)]);
     "demo".clone_into(&mut options.name);
     options.lease = LEASE;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use windlass::store::WorkerCommand;
-use windlass::{BootId, Store, duration};
+use windlass::store::{BootId, WorkerCommand};
+use windlass::{Store, duration};
 
 use super::Check;
 use crate::exit::CliError;

@@ -1,7 +1,9 @@
 //! A sample worker record for the tests of the doctor.
 
-use windlass::store::{NewWorker, WorkerCommand, WorkerRecord};
-use windlass::{BootId, Timestamp};
+use windlass::Timestamp;
+use windlass::store::{
+    BootId, {NewWorker, WorkerCommand, WorkerRecord},
+};
 
 /// A live worker without queues.
 pub(super) fn worker(name: &str) -> WorkerRecord {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use windlass::DurabilityLevel;
 use windlass::redis::{RedisInfo, ServerInfo};
+use windlass::store::DurabilityLevel;
 
 use super::Check;
 

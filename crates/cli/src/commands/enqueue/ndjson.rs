@@ -6,8 +6,10 @@ use std::sync::Arc;
 use indicatif::ProgressBar;
 use tokio::fs::File;
 use tokio::io::AsyncRead;
-use windlass::store::{Enqueued, Limits};
-use windlass::{DurabilityLevel, Error as CoreError, ErrorKind, NewJob, QueueName, Store};
+use windlass::store::{
+    DurabilityLevel, {Enqueued, Limits},
+};
+use windlass::{Error as CoreError, ErrorKind, NewJob, QueueName, Store};
 use windlass_api::lines::{InputLine, LineReader};
 use windlass_api::{EnqueueReply, EnqueueRequest, Error};
 

@@ -124,7 +124,7 @@ pub(crate) fn log_sink(session: &Session) -> LogSink {
 /// Opens the store, creating it if missing: a worker may start before the first job exists.
 pub(crate) async fn stores(session: &Session) -> Result<(Arc<dyn Store>, Connections)> {
     let url = session.persistent_store_url()?;
-    let stores = windlass::open_connections(&url, OpenMode::CreateIfMissing).await?;
+    let stores = windlass::runtime::open_connections(&url, OpenMode::CreateIfMissing).await?;
     Ok((Arc::clone(stores.store()), stores))
 }
 

@@ -6,10 +6,8 @@ use serde_json::value::RawValue;
 use windlass_api::content::Content;
 use windlass_api::{Error, Undelivered, timestamp};
 use windlass_core::limits::PAGE;
-use windlass_core::{
-    BootId, Claim, ClaimRequest, ClaimedJob, Claimer, JobLease, Mode, QueueName, Result,
-    WorkerCommand,
-};
+use windlass_core::store::{ClaimedJob, Claimer, WorkerCommand};
+use windlass_core::{BootId, Claim, ClaimRequest, JobLease, Mode, QueueName, Result};
 
 use super::object::Object;
 use super::reply::json;
@@ -134,7 +132,8 @@ fn field(name: &str, value: &RawValue) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{Headers, JobId, NewJob, Priority, Timestamp};
+    use windlass_core::store::Headers;
+    use windlass_core::{JobId, NewJob, Priority, Timestamp};
 
     use super::*;
 

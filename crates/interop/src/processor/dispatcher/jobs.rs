@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use windlass_api::{Code, Error};
+use windlass_core::store::{Changed, Headers};
 use windlass_core::{
-    Change, Changed, Error as CoreError, Headers, JobId, JobState, NewJob, Priority, QueueName,
-    Result, Target,
+    Change, Error as CoreError, JobId, JobState, NewJob, Priority, QueueName, Result, Target,
 };
 
 use super::Processor;

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use windlass_api::timestamp;
-use windlass_core::{
-    Cursor, Error, Filter, Job, JobId, JobState, QueueName, Result, Timestamp, WorkerRecord,
-};
+use windlass_core::store::{Cursor, WorkerRecord};
+use windlass_core::{Error, Filter, Job, JobId, JobState, QueueName, Result, Timestamp};
 
 use super::Processor;
 use super::envelope::Payload;

@@ -1,9 +1,10 @@
 //! The workers of a processor in the worker registry of the store.
 
 use windlass_api::{Code, Error};
+use windlass_core::store::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
 use windlass_core::{
-    BootId, Error as CoreError, Filter, Heartbeat, JobId, JobState, NewWorker, QueueName, Renewal,
-    Result, Store, Timestamp, WorkerCommand, WorkerRecord,
+    BootId, Error as CoreError, Filter, JobId, JobState, QueueName, Renewal, Result, Store,
+    Timestamp,
 };
 
 use super::Processor;

@@ -5,10 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_api::{Code, Error};
-use windlass_core::{
-    Fraction, Job, JobId, JobLease, JobState, LeaseStatus, OutcomeStatus, QueueName, Renewal,
-    Result, WorkerRecord,
-};
+use windlass_core::store::{Fraction, LeaseStatus, WorkerRecord};
+use windlass_core::{Job, JobId, JobLease, JobState, OutcomeStatus, QueueName, Renewal, Result};
 
 use super::Processor;
 use super::envelope::{Origin, Payload};

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use windlass_core::{
-    Bytes, Due, Headers, JobId, Kind, NewJob, Priority, RetryPolicy, Timestamp, UniqueKey,
-};
+use windlass_core::store::{Headers, Kind, UniqueKey};
+use windlass_core::{Bytes, Due, JobId, NewJob, Priority, RetryPolicy, Timestamp};
 
 use super::super::callers::Callers;
 use super::super::operation::Operation;

@@ -1,8 +1,7 @@
 //! Generates operator and worker calls.
 
-use windlass_core::{
-    BootId, Change, Filter, Heartbeat, JobState, NewWorker, Setting, Target, WorkerCommand,
-};
+use windlass_core::store::{Heartbeat, NewWorker, Setting, WorkerCommand};
+use windlass_core::{BootId, Change, Filter, JobState, Target};
 
 use super::super::callers::Callers;
 use super::super::operation::Operation;

@@ -1,6 +1,7 @@
 //! Generates outcomes, with tokens that are valid, lost, or were never issued.
 
-use windlass_core::{Completion, Failure, Fraction, Jitter, JobLease, QueueName, Retry, Token};
+use windlass_core::store::{Completion, Failure, Fraction, Jitter, Retry};
+use windlass_core::{JobLease, QueueName, Token};
 
 use super::super::callers::{Callers, KnownClaim};
 use super::super::operation::Operation;

@@ -1,9 +1,8 @@
 //! Tracking, dropping and renewing claims, without a store.
 
 use bytes::Bytes;
-use windlass_core::{
-    ClaimedJob, Headers, JobId, Priority, QueueName, RetryPolicy, SystemClock, Timestamp,
-};
+use windlass_core::store::{ClaimedJob, Headers};
+use windlass_core::{JobId, Priority, QueueName, RetryPolicy, SystemClock, Timestamp};
 use windlass_store_memory::MemoryStore;
 
 use super::*;
