@@ -86,11 +86,10 @@ impl StoreUrl {
     /// ```
     pub const fn durability(&self) -> DurabilityLevel {
         match self {
-            Self::Memory => DurabilityLevel::Memory,
+            // A server waits for the level of its store, and the reply has the level reached.
+            Self::Memory | Self::Http { .. } => DurabilityLevel::Memory,
             Self::Sqlite { .. } => DurabilityLevel::Synced,
             Self::Redis { durability, .. } => *durability,
-            // The server waits for the level of its store; the reply has the level reached.
-            Self::Http { .. } => DurabilityLevel::Memory,
         }
     }
 

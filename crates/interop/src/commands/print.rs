@@ -49,6 +49,7 @@ pub(super) fn reply<const N: usize>(
 }
 
 /// Prints a value as JSON or as one line.
+#[expect(clippy::unnecessary_wraps, reason = "the last expression of a command")]
 pub(super) fn value(
     session: &mut Session,
     value: &impl Serialize,
@@ -61,6 +62,7 @@ pub(super) fn value(
 }
 
 /// Prints a list as a table, or a note if it is empty.
+#[expect(clippy::unnecessary_wraps, reason = "the last expression of a command")]
 pub(super) fn table<T: Serialize>(
     session: &mut Session,
     items: &[T],

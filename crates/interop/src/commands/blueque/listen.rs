@@ -84,10 +84,10 @@ pub(crate) struct ListenerArguments {
 
 impl ListenerArguments {
     fn options(self) -> Result<ListenerOptions> {
-        let mut options = ListenerOptions::default();
-        options.alive = parse::duration_or(self.alive.as_deref(), ALIVE_DEFAULT)?;
-        options.name = self.listener;
-        Ok(options)
+        Ok(ListenerOptions {
+            name: self.listener,
+            alive: parse::duration_or(self.alive.as_deref(), ALIVE_DEFAULT)?,
+        })
     }
 }
 

@@ -85,12 +85,11 @@ impl Command {
                 delay,
                 target,
             } => {
-                let eta = match at {
-                    Some(at) => Duration::from_millis(timestamp::parse(&at)?.as_ms()),
-                    None => {
-                        let delay = duration::parse(delay.as_deref().unwrap_or("0s"))?;
-                        Duration::from_micros(SystemClock.now_us()) + delay
-                    }
+                let eta = if let Some(at) = at {
+                    Duration::from_millis(timestamp::parse(&at)?.as_ms())
+                } else {
+                    let delay = duration::parse(delay.as_deref().unwrap_or("0s"))?;
+                    Duration::from_micros(SystemClock.now_us()) + delay
                 };
                 let parameters = bytes_or_stdin(parameters)?;
                 let scheduled = target.queue(&queue, session).await?;

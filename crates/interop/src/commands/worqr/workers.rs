@@ -160,23 +160,25 @@ impl Command {
                 served(session, worker, queue, ("returned", returned), line)
             }
             Self::FailWorker { worker, target } => fail(&worker, target, session).await,
-            Self::Workers { target } => {
-                let workers = target.open(session).await?.workers().await?.into_iter();
-                let reply = workers.map(|worker| Object(vec![("worker", worker.into())]));
-                let reply: Vec<_> = reply.collect();
-                session.output.result(&reply, |output| {
-                    if reply.is_empty() {
-                        output.note("no workers");
-                    }
-                    for one in &reply {
-                        output.line(&shown(&one.0[0]));
-                    }
-                });
-                Ok(Exit::Ok)
-            }
+            Self::Workers { target } => list(target, session).await,
             Self::Cleanup { every, target } => cleanup(every.as_deref(), target, session).await,
         }
     }
+}
+
+async fn list(target: Target, session: &mut Session) -> Result<Exit> {
+    let workers = target.open(session).await?.workers().await?.into_iter();
+    let reply = workers.map(|worker| Object(vec![("worker", worker.into())]));
+    let reply: Vec<_> = reply.collect();
+    session.output.result(&reply, |output| {
+        if reply.is_empty() {
+            output.note("no workers");
+        }
+        for one in &reply {
+            output.line(&shown(&one.0[0]));
+        }
+    });
+    Ok(Exit::Ok)
 }
 
 /// Keeps a worker alive until it fails or this command is stopped.
