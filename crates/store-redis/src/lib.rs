@@ -30,6 +30,10 @@ mod call_slots;
 mod change;
 mod claim;
 mod claim_wait;
+#[cfg_attr(
+    not(feature = "dump"),
+    expect(dead_code, reason = "only a dump reads some of the stored forms")
+)]
 mod codec;
 #[cfg(feature = "dump")]
 mod dump;

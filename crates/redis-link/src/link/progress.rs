@@ -35,7 +35,7 @@ impl LinkProgress {
     }
 
     /// Waits for `work` until `until`, or longer while bytes move: until none has moved for as long, and
-    /// at most [`LIMIT`] times as long. Returns `None` if it is given up.
+    /// at most ten times as long. Returns `None` if it is given up.
     pub async fn wait<T>(&self, until: Instant, work: impl Future<Output = T>) -> Option<T> {
         let started = Instant::now();
         let patience = until.saturating_duration_since(started);
