@@ -38,7 +38,8 @@ pub async fn run(arguments: WorkerArguments) -> Result<()> {
     let WorkerArguments { queue, ledger } = arguments;
     // Only the variable set by the benchmark: windlass.toml must not apply.
     let url: StoreUrl = std::env::var(STORE_VARIABLE).unwrap_or_default().parse()?;
-    let file = File::options().create(true).append(true).open(&ledger);
+    // Not created: the benchmark created it, and has removed it if it was stopped since.
+    let file = File::options().append(true).open(&ledger);
     let file = file.map_err(|error| {
         let what = format!("cannot write {}: {error}", ledger.display());
         Error::new(ErrorKind::Invalid, what, "use a writable file")
