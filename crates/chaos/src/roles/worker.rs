@@ -11,7 +11,7 @@ use clap::Args;
 use fastrand::Rng;
 use tokio::time::{sleep, timeout};
 use windlass_core::limits::CLAIM_MAX;
-use windlass_core::store::NewWorker;
+use windlass_core::store::{NewWorker, Partitions};
 use windlass_core::{BootId, Claim, ClaimRequest, JobLease, Result};
 
 use crate::roles::ActorContext;
@@ -151,7 +151,8 @@ impl Worker {
         }
     }
 
-    /// A repeated claim must return the same jobs while its lease lasts.
+    /// A repeated claim must return the same jobs while its lease lasts, unless the queue has partitions:
+    /// one that is asked first may have got jobs since.
     async fn repeat_claim(
         &self,
         request: &ClaimRequest,
@@ -164,7 +165,12 @@ impl Worker {
             .is_some_and(|again| (again.token, &again.jobs) == (first.token, &first.jobs));
         let may_differ =
             self.context.may_roll_back || began.elapsed() + CLOCK_SLACK >= self.context.lease.get();
-        if !is_same && !may_differ {
+        if is_same || may_differ {
+            return Ok(());
+        }
+        let ActorContext { store, queue, .. } = &self.context;
+        let settings = self.context.retry(|| store.settings(queue)).await?;
+        if settings.partitions == Partitions::Fixed(1) {
             let what = format!("claimed {first:?}, repeated {again:?}");
             self.context.events.violation(what);
         }
