@@ -32,4 +32,5 @@ mod verbs;
 mod wait;
 
 mod refused;
+mod server;
 mod test_store;

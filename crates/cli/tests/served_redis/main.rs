@@ -31,4 +31,6 @@ mod verbs;
 #[path = "../cli/wait.rs"]
 mod wait;
 
+#[path = "../served/server.rs"]
+mod server;
 mod test_store;
