@@ -1,5 +1,7 @@
 //! The counters of a queue, updated with every change so that stats never count rows.
 
+use std::fmt::Write;
+
 use windlass_core::queue::MinuteCount;
 use windlass_core::store::{Rates, Stats, Totals};
 use windlass_core::{JobState, Priority, Timestamp};
@@ -8,6 +10,9 @@ use crate::error::{TxError, TxResult};
 
 /// Larger than any real counter; larger stored values are corrupt and could overflow sums.
 const NUMBER_MAX: u64 = u64::MAX / 1024;
+
+/// Enough for the counters of most queues as text.
+const TEXT_CAPACITY: usize = 128;
 
 /// Counters of one queue, stored as numbers in field order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,39 +40,38 @@ pub(crate) struct FinishedCounter {
 
 impl Counters {
     /// Every number, in storage order.
-    fn numbers(&mut self) -> Vec<&mut u64> {
-        let mut all: Vec<&mut u64> = self.ready.iter_mut().collect();
-        all.extend([&mut self.scheduled, &mut self.running]);
-        for finished in [&mut self.succeeded, &mut self.dead, &mut self.cancelled] {
-            all.extend([&mut finished.count, &mut finished.bytes]);
-        }
-        all.extend([&mut self.bytes, &mut self.tombstones]);
+    fn numbers(&mut self) -> impl Iterator<Item = &mut u64> {
+        let finished = [&mut self.succeeded, &mut self.dead, &mut self.cancelled];
+        let finished = finished.map(|finished| [&mut finished.count, &mut finished.bytes]);
         let total = &mut self.total;
-        all.extend([&mut total.enqueued, &mut total.succeeded, &mut total.dead]);
-        all.extend([&mut total.cancelled, &mut total.rescued]);
-        for count in [&mut self.enqueued, &mut self.ended] {
-            all.extend([&mut count.minute, &mut count.this, &mut count.last]);
-        }
-        all
+        let minutes = [&mut self.enqueued, &mut self.ended]
+            .map(|count| [&mut count.minute, &mut count.this, &mut count.last]);
+        let all = self.ready.iter_mut();
+        all.chain([&mut self.scheduled, &mut self.running])
+            .chain(finished.into_iter().flatten())
+            .chain([&mut self.bytes, &mut self.tombstones])
+            .chain([&mut total.enqueued, &mut total.succeeded, &mut total.dead])
+            .chain([&mut total.cancelled, &mut total.rescued])
+            .chain(minutes.into_iter().flatten())
     }
 
     /// Adds the difference between counted and stored values of an earlier snapshot.
     pub(crate) fn repair(&mut self, stored: &Self, counted: &Self) {
         let (mut stored, mut counted) = (stored.clone(), counted.clone());
-        let found = stored.numbers().into_iter().zip(counted.numbers());
-        for (number, (stored, counted)) in self.numbers().into_iter().zip(found) {
+        let found = stored.numbers().zip(counted.numbers());
+        for (number, (stored, counted)) in self.numbers().zip(found) {
             *number = (*number + *counted).saturating_sub(*stored);
         }
     }
 
     pub(crate) fn write(&self) -> String {
-        let mut copy = self.clone();
-        let numbers: Vec<_> = copy
-            .numbers()
-            .into_iter()
-            .map(|number| number.to_string())
-            .collect();
-        numbers.join(" ")
+        let mut text = String::with_capacity(TEXT_CAPACITY);
+        for number in self.clone().numbers() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{number} ");
+        }
+        text.pop();
+        text
     }
 
     pub(crate) fn read(text: &str) -> TxResult<Self> {
@@ -159,7 +163,7 @@ mod tests {
     #[test]
     fn counters_are_read_back_as_written() {
         let mut counters = Counters::default();
-        for (index, number) in counters.numbers().into_iter().enumerate() {
+        for (index, number) in counters.numbers().enumerate() {
             *number = index as u64 * 7;
         }
         assert_eq!(Counters::read(&counters.write()).unwrap(), counters);
