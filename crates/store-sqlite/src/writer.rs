@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use windlass_core::{Clock, Error, Result};
 
 use crate::error::{self, TxResult};
 use crate::file;
 use crate::space;
+use crate::sql::Sql;
 use crate::time_limit::TimeLimit;
 use crate::transaction::Tx;
 use crate::wakeup::Wakeups;
@@ -264,18 +265,16 @@ impl WriterState {
 
     /// Runs the calls whose callers still wait, and drops the others from the group.
     fn commit(&mut self, group: &mut Group) -> TxResult<()> {
-        let behavior = TransactionBehavior::Immediate;
-        let transaction = self.db.transaction_with_behavior(behavior)?;
-        // Until here callers can give up, and nothing was done.
-        group.retain(|call| call.begin());
-        let mut tx = Tx::new(&transaction);
-        for call in group {
-            tx.clock_us = self.clock.now_us();
-            call.run(&mut tx)?;
-        }
-        let is_shortened = tx.is_shortened;
-        let notifications = tx.finish()?;
-        transaction.commit()?;
+        let (is_shortened, notifications) = in_transaction(&self.db, || {
+            // Until here callers can give up, and nothing was done.
+            group.retain(|call| call.begin());
+            let mut tx = Tx::new(&self.db);
+            for call in group {
+                tx.clock_us = self.clock.now_us();
+                call.run(&mut tx)?;
+            }
+            Ok((tx.is_shortened, tx.finish()?))
+        })?;
         self.wakeups.send(notifications);
         if is_shortened {
             // Best effort: the change is committed, and the next checkpoint does the same.
@@ -283,6 +282,18 @@ impl WriterState {
         }
         Ok(())
     }
+}
+
+/// Runs `work` in a transaction, which ends as `work` does. Unlike those of `rusqlite`, its statements are
+/// prepared only once.
+fn in_transaction<T>(db: &Connection, work: impl FnOnce() -> TxResult<T>) -> TxResult<T> {
+    db.run("BEGIN IMMEDIATE", [])?;
+    let done = work().and_then(|done| db.run("COMMIT", []).map(|_| done));
+    if done.is_err() && !db.is_autocommit() {
+        // The first error says more.
+        let _ = db.run("ROLLBACK", []);
+    }
+    done
 }
 
 /// Answers every call with the same error.
