@@ -14,6 +14,9 @@ use crate::row::{self, JobMeta, token_of};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
+/// Up to this many jobs of a lane are marked as running one by one.
+const START_SINGLY_MAX: usize = 8;
+
 /// What one transaction of a claim did.
 #[derive(Debug)]
 pub(crate) enum ClaimStep {
@@ -27,6 +30,7 @@ pub(crate) enum ClaimStep {
 /// The columns of a lease that a claim needs.
 #[derive(Debug)]
 pub(crate) struct LeaseRow {
+    until: u64,
     last: Option<(u64, Token)>,
     /// The boot's latest suspect: its id and the number of its token.
     pub(crate) suspect: Option<(String, u64)>,
@@ -34,8 +38,8 @@ pub(crate) struct LeaseRow {
 
 impl QueueTx<'_> {
     pub(crate) fn claim(&mut self, request: &ClaimRequest) -> TxResult<ClaimStep> {
-        let lease = self.lease_of(&request.claimer)?;
-        if let Some((last_seq, token)) = lease.and_then(|lease| lease.last)
+        let mut lease = self.lease_of(&request.claimer)?;
+        if let Some((last_seq, token)) = lease.as_ref().and_then(|lease| lease.last)
             && request.claimer.seq() <= last_seq
         {
             let is_latest = request.claimer.seq() == last_seq;
@@ -46,13 +50,14 @@ impl QueueTx<'_> {
             }));
         }
         self.promote_due(PAGE)?;
-        let reaped = self.reap(PAGE)?;
-        if reaped != (0, 0) && self.is_reaping()? {
-            self.prune(PAGE)?;
-            return Ok(ClaimStep::Again);
+        if self.reap(PAGE)? != (0, 0) {
+            if self.is_reaping()? {
+                self.prune(PAGE)?;
+                return Ok(ClaimStep::Again);
+            }
+            // The reap may have ended this boot's lease.
+            lease = self.lease_of(&request.claimer)?;
         }
-        // The reap may have ended this boot's lease.
-        let lease = self.lease_of(&request.claimer)?;
         let picked = if self.queue.is_paused {
             Vec::new()
         } else {
@@ -61,7 +66,7 @@ impl QueueTx<'_> {
         let claim = if picked.is_empty() {
             None
         } else {
-            Some(self.hand_out(request, picked)?)
+            Some(self.hand_out(request, lease.as_ref(), picked)?)
         };
         self.prune(PAGE)?;
         Ok(ClaimStep::Done(claim))
@@ -78,15 +83,16 @@ impl QueueTx<'_> {
             return Ok(None);
         };
         self.db.first(
-            "SELECT last_seq, last_number, last_nonce, suspect_id, suspect_number
+            "SELECT until, last_seq, last_number, last_nonce, suspect_id, suspect_number
              FROM lease WHERE queue = ?1 AND owner = ?2",
             params![self.queue.key, Owner::boot(boot).as_str()],
             |row| {
-                let last_seq: Option<u64> = row.get(0)?;
-                let suspect_id: Option<String> = row.get(3)?;
+                let last_seq: Option<u64> = row.get(1)?;
+                let suspect_id: Option<String> = row.get(4)?;
                 Ok(LeaseRow {
-                    last: last_seq.zip(token_of(row.get(1)?, row.get(2)?)),
-                    suspect: suspect_id.zip(row.get(4)?),
+                    until: row.get(0)?,
+                    last: last_seq.zip(token_of(row.get(2)?, row.get(3)?)),
+                    suspect: suspect_id.zip(row.get(5)?),
                 })
             },
         )
@@ -99,7 +105,7 @@ impl QueueTx<'_> {
             let condition = "queue = ?1 AND id = ?2 AND token_number = ?3 AND token_nonce = ?4";
             let params = params![self.queue.key, id.as_str(), token.number, token.nonce];
             let leased = self.claimable(condition, params)?;
-            jobs.extend(leased.into_iter().map(|(_, job)| job));
+            jobs.extend(leased.into_iter().map(|picked| picked.job));
         }
         if jobs.is_empty() {
             return Ok(None);
@@ -108,59 +114,72 @@ impl QueueTx<'_> {
         Ok(until.map(|until| Claim { token, until, jobs }))
     }
 
-    fn hand_out(&mut self, request: &ClaimRequest, picked: Vec<Picked>) -> TxResult<Claim> {
+    fn hand_out(
+        &mut self,
+        request: &ClaimRequest,
+        lease: Option<&LeaseRow>,
+        picked: Vec<Picked>,
+    ) -> TxResult<Claim> {
         let token = Token::next(self.queue.last_token, self.now.us, request.nonce);
         self.queue.last_token = token.number;
-        let (picked, jobs): (Vec<JobMeta>, Vec<ClaimedJob>) = picked.into_iter().unzip();
         self.start(request, token, &picked)?;
         let until = if request.mode == Mode::AtMostOnce {
-            for job in &picked {
-                let job = JobMeta {
-                    state: JobState::Running,
-                    token: None,
-                    ..job.clone()
-                };
-                self.succeed(&job, None)?;
+            for picked in &picked {
+                if let Some(job) = JobMeta::first(self.db, "key = ?1", [picked.key])? {
+                    self.succeed(&JobMeta { token: None, ..job }, None)?;
+                }
             }
             // Recorded without its jobs, so that a repeated call does not finish more jobs.
             if matches!(request.claimer, Claimer::Worker { .. }) {
-                self.put_under_lease(request, token, None)?;
+                self.put_under_lease(request, lease, token, None)?;
             }
             self.now.ms()
         } else {
-            self.record_claim(request, token, &picked)?
+            self.record_claim(request, lease, token, &picked)?
         };
+        let jobs = picked.into_iter().map(|picked| picked.job).collect();
         Ok(Claim { token, until, jobs })
     }
 
-    /// Marks jobs as running: one statement per lane, since the jobs picked from a lane are all of
-    /// its jobs up to the last one picked.
-    fn start(&mut self, request: &ClaimRequest, token: Token, picked: &[JobMeta]) -> TxResult<()> {
+    /// Marks jobs as running. Many jobs of a lane are one statement: they are all of its jobs up to the last
+    /// one picked. For a few jobs, its temporary table costs more than a statement for each of them.
+    fn start(&mut self, request: &ClaimRequest, token: Token, picked: &[Picked]) -> TxResult<()> {
         let started_at = token.issued_at().as_ms();
         let accepted_at = (request.mode != Mode::Dispatch).then_some(started_at);
         let worker = request.claimer.worker().map(|boot| boot.as_str());
-        let mut statement = self.db.prepare_cached(
-            "UPDATE job SET state = 2, token_number = ?3, token_nonce = ?4, worker = ?5,
-                            started_at = ?6, accepted_at = ?7
-             WHERE queue = ?1 AND state = 1 AND priority = ?8 AND lane = ?9
-               AND position <= (SELECT position FROM job WHERE key = ?2)",
-        )?;
-        for lane in picked.chunk_by(|one, next| one.priority == next.priority) {
-            let Some(last) = lane.last() else { continue };
-            statement.execute(params![
-                self.queue.key,
-                last.key,
-                token.number,
-                token.nonce,
-                worker,
-                started_at,
-                accepted_at,
-                last.priority.level(),
-                last.lane(),
-            ])?;
+        let (number, nonce) = (token.number, token.nonce);
+        for lane in picked.chunk_by(|one, next| one.job.priority == next.job.priority) {
+            let Some(last) = lane.last().filter(|_| lane.len() > START_SINGLY_MAX) else {
+                for Picked { key, .. } in lane {
+                    self.db.run(
+                        "UPDATE job SET state = 2, token_number = ?2, token_nonce = ?3, worker = ?4,
+                                        started_at = ?5, accepted_at = ?6
+                         WHERE key = ?1",
+                        params![key, number, nonce, worker, started_at, accepted_at],
+                    )?;
+                }
+                continue;
+            };
+            let lane = row::lane_of(last.job.expiries);
+            self.db.run(
+                "UPDATE job SET state = 2, token_number = ?1, token_nonce = ?2, worker = ?3,
+                                started_at = ?4, accepted_at = ?5
+                 WHERE queue = ?6 AND state = 1 AND priority = ?7 AND lane = ?8 AND position <= ?9",
+                params![
+                    number,
+                    nonce,
+                    worker,
+                    started_at,
+                    accepted_at,
+                    self.queue.key,
+                    last.job.priority.level(),
+                    lane,
+                    last.position,
+                ],
+            )?;
         }
-        for job in picked {
-            self.count_move(job, JobState::Running);
+        for Picked { job, .. } in picked {
+            self.count_move(&job.id, job.priority, JobState::Ready, JobState::Running);
         }
         Ok(())
     }
@@ -169,8 +188,9 @@ impl QueueTx<'_> {
     fn record_claim(
         &mut self,
         request: &ClaimRequest,
+        lease: Option<&LeaseRow>,
         token: Token,
-        picked: &[JobMeta],
+        picked: &[Picked],
     ) -> TxResult<Timestamp> {
         let key = self.queue.key;
         self.db.run(
@@ -185,42 +205,52 @@ impl QueueTx<'_> {
                 picked.len()
             ],
         )?;
-        let ids: Vec<_> = picked.iter().map(|job| job.id.as_str()).collect();
+        let ids: Vec<_> = picked.iter().map(|picked| picked.job.id.as_str()).collect();
         self.db.run(
             "INSERT INTO claim_ids (queue, number, ids) VALUES (?1, ?2, ?3)",
             params![key, token.number, ids.join("\n")],
         )?;
-        let suspect = picked.iter().find(|job| job.expiries >= SUSPECT_AFTER);
-        self.put_under_lease(request, token, suspect)
+        let mut jobs = picked.iter().map(|picked| &picked.job);
+        let suspect = jobs.find(|job| job.expiries >= SUSPECT_AFTER);
+        self.put_under_lease(request, lease, token, suspect)
     }
 
     /// Puts a claim under its owner's lease, which records a boot's latest claim and latest suspect.
     fn put_under_lease(
         &mut self,
         request: &ClaimRequest,
+        lease: Option<&LeaseRow>,
         token: Token,
-        suspect: Option<&JobMeta>,
+        suspect: Option<&ClaimedJob>,
     ) -> TxResult<Timestamp> {
         let last = match &request.claimer {
             Claimer::Worker { seq, .. } => Some((seq, token.number, token.nonce)),
             Claimer::Single { .. } => None,
         };
-        let until: Option<u64> = self.db.value(
-            "INSERT INTO lease (queue, owner, until, length_ms, last_seq, last_number, last_nonce,
-                                suspect_id, suspect_number)
-             VALUES (?1, ?2, ?3 + ?4, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT (queue, owner) DO UPDATE SET
-                 until = max(until, excluded.until), length_ms = excluded.length_ms,
-                 last_seq = excluded.last_seq, last_number = excluded.last_number,
-                 last_nonce = excluded.last_nonce,
-                 suspect_id = ifnull(excluded.suspect_id, suspect_id),
-                 suspect_number = ifnull(excluded.suspect_number, suspect_number)
-             RETURNING until",
+        let length_ms = as_ms(request.lease.get());
+        let until = self.now_ms() + length_ms;
+        let until = lease.map_or(until, |lease| lease.until.max(until));
+        // Not one statement with ON CONFLICT and RETURNING, for which SQLite creates a temporary table.
+        let sql = match lease {
+            None => {
+                "INSERT INTO lease (queue, owner, until, length_ms, last_seq, last_number, last_nonce,
+                                    suspect_id, suspect_number)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+            }
+            Some(_) => {
+                "UPDATE lease SET until = ?3, length_ms = ?4, last_seq = ?5, last_number = ?6,
+                                  last_nonce = ?7, suspect_id = ifnull(?8, suspect_id),
+                                  suspect_number = ifnull(?9, suspect_number)
+                 WHERE queue = ?1 AND owner = ?2"
+            }
+        };
+        self.db.run(
+            sql,
             params![
                 self.queue.key,
                 request.claimer.owner(token).as_str(),
-                self.now_ms(),
-                as_ms(request.lease.get()),
+                until,
+                length_ms,
                 last.map(|(seq, _, _)| seq),
                 last.map(|(_, number, _)| number),
                 last.map(|(_, _, nonce)| nonce),
@@ -228,7 +258,7 @@ impl QueueTx<'_> {
                 suspect.map(|_| token.number),
             ],
         )?;
-        Ok(until.map(Timestamp::from_ms).unwrap_or_default())
+        Ok(Timestamp::from_ms(until))
     }
 
     /// Extends a lease, never shortens it. Returns `None` if it is missing or being reaped.

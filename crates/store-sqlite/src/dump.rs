@@ -33,7 +33,7 @@ fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Que
         return Ok(None);
     };
     let now_ms = Now::guard(queue.mark_us, clock_us).ms().as_ms();
-    let (all, order) = (Blobs::UpTo(usize::MAX), "queue = ?1 ORDER BY id");
+    let (all, order) = (Blobs::Read, "queue = ?1 ORDER BY id");
     let jobs = row::select_jobs(db, name, all, order, [queue.key])?;
     let jobs: Vec<_> = jobs.into_iter().map(|(_, job)| job).collect();
     let is_live = |state: JobState| !state.is_final();
@@ -67,7 +67,7 @@ fn lanes(
             "SELECT id FROM job WHERE queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
              ORDER BY position",
             params![queue.key, priority.level(), lane],
-            read_id,
+            |row| read_id(row, 0),
         )
     };
     Ok((lane(0)?, lane(1)?))
@@ -83,7 +83,7 @@ fn tombstones(
         params![queue.key, now_ms],
         |row| {
             let until = Timestamp::from_ms(row.get(2)?);
-            Ok((read_id(row)?, state_of(row.get(1)?)?, until))
+            Ok((read_id(row, 0)?, state_of(row.get(1)?)?, until))
         },
     )
 }
@@ -136,6 +136,11 @@ fn departures(
     db.rows(
         "SELECT id, how FROM departure WHERE queue = ?1 AND number = ?2 ORDER BY id",
         params![queue.key, token.number],
-        |row| Ok((read_id(row)?, lease::departure(&row.get::<_, String>(1)?)?)),
+        |row| {
+            Ok((
+                read_id(row, 0)?,
+                lease::departure(&row.get::<_, String>(1)?)?,
+            ))
+        },
     )
 }

@@ -235,6 +235,9 @@ impl QueueTx<'_> {
     /// Prunes twice as many jobs and ids as this verb added, so that finished jobs stay within their
     /// limits without any maintenance.
     pub(crate) fn prune_after_finish(&mut self) -> TxResult<()> {
+        if self.kept == 0 {
+            return Ok(());
+        }
         self.prune(self.kept * 2).map(drop)
     }
 

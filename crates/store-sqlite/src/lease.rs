@@ -4,10 +4,10 @@ use rusqlite::params;
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::store::{Owner, Requeue};
 use windlass_core::time::as_ms;
-use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Token};
+use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Priority, Token};
 
 use crate::error::{TxError, TxResult};
-use crate::row::{JobMeta, job_id, sql_number};
+use crate::row::{self, JobMeta, job_id, sql_number};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
@@ -46,9 +46,15 @@ impl QueueTx<'_> {
                                 started_at = NULL, {CLEAR_LEASE}
                  WHERE key = ?1"
             ),
-            params![job.key, job.lane(), position, job.expiries, job.due_at],
+            params![
+                job.key,
+                row::lane_of(job.expiries),
+                position,
+                job.expiries,
+                job.due_at
+            ],
         )?;
-        self.count_move(job, JobState::Ready);
+        self.count_move(&job.id, job.priority, job.state, JobState::Ready);
         Ok(())
     }
 
@@ -72,7 +78,7 @@ impl QueueTx<'_> {
             ),
             params![job.key, due_at, job.attempt, job.expiries],
         )?;
-        self.count_move(job, JobState::Scheduled);
+        self.count_move(&job.id, job.priority, job.state, JobState::Scheduled);
         if is_next {
             self.announce_work();
         }
@@ -80,11 +86,17 @@ impl QueueTx<'_> {
     }
 
     /// Updates the counters for a job that changed state.
-    pub(crate) fn count_move(&mut self, job: &JobMeta, to: JobState) {
+    pub(crate) fn count_move(
+        &mut self,
+        id: &JobId,
+        priority: Priority,
+        from: JobState,
+        to: JobState,
+    ) {
         let counters = &mut self.queue.counters;
-        counters.leave(job.state, job.priority);
-        counters.enter(to, job.priority);
-        self.announce(&job.id, to);
+        counters.leave(from, priority);
+        counters.enter(to, priority);
+        self.announce(id, to);
         self.changed();
     }
 
@@ -111,17 +123,28 @@ impl QueueTx<'_> {
 
     /// Writes how many jobs left each claim. A claim with no remaining jobs is finished.
     pub(crate) fn update_claims(&mut self) -> TxResult<()> {
+        let key = self.queue.key;
         for (token, count) in std::mem::take(&mut self.departed) {
-            let remaining: Option<u64> = self.db.value(
-                // A count that is too low (damaged file) stops at 0; an audit repairs it.
-                "UPDATE claim SET remaining = max(remaining - ?3, 0),
-                                  finished_at = iif(remaining <= ?3, ifnull(finished_at, ?4), NULL)
-                 WHERE queue = ?1 AND number = ?2 RETURNING remaining",
-                params![self.queue.key, token.number, count, self.now_ms()],
+            // Two statements: for one with RETURNING, SQLite creates a temporary table.
+            let found = self.db.first(
+                "SELECT remaining, owner FROM claim WHERE queue = ?1 AND number = ?2",
+                params![key, token.number],
+                |row| Ok((row.get::<_, i64>(0)?, Owner::from_stored(row.get(1)?))),
             )?;
-            if remaining == Some(0) {
-                // A single claim's lease ends with its last job; a boot's lease goes on.
-                self.drop_lease(&Owner::token(token))?;
+            let Some((remaining, owner)) = found else {
+                continue;
+            };
+            // A count that is too low (damaged file) stops at 0; an audit repairs it.
+            let remaining = remaining.saturating_sub_unsigned(count).max(0);
+            self.db.run(
+                "UPDATE claim SET remaining = ?3,
+                                  finished_at = iif(?3 = 0, ifnull(finished_at, ?4), NULL)
+                 WHERE queue = ?1 AND number = ?2",
+                params![key, token.number, remaining, self.now_ms()],
+            )?;
+            // A single claim's lease ends with its last job; a boot's lease goes on.
+            if remaining == 0 && owner == Owner::token(token) {
+                self.drop_lease(&owner)?;
             }
         }
         Ok(())

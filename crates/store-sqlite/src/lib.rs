@@ -23,7 +23,7 @@
 //! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
 //! them together; `reader` reads; both have a `time_limit`. `wakeup` notifies other processes through
 //! sockets in a `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and
-//! `sql` runs a statement, and `row` maps a stored job. Each verb has a file:
+//! `sql` runs a statement, and `row` maps a stored job (tests limit the statements: `plans`, `steps`). Each verb has a file:
 //! `enqueue`, `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`; `reap`, `finish`,
 //! `maintenance` and `audit` run without a request for a particular job. `read` serves readers,
 //! `workers` is the registry, `store` implements the contract, `error` maps errors of SQLite.
@@ -56,6 +56,8 @@ mod socket_folder;
 mod space;
 mod sql;
 mod stats;
+#[cfg(test)]
+mod steps;
 mod store;
 mod time_limit;
 mod transaction;

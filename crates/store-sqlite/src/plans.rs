@@ -6,27 +6,29 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
+use rusqlite::{Connection, StatementStatus};
 use windlass_core::store::{Claimer, Fraction, UniqueKey};
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Due, Filter, JobId, JobLease, JobState, LeaseTime,
     ManualClock, NewJob, QueueName, Renewal, Result, Store, Target, Timestamp,
 };
 
-use crate::{Options, SqliteStore};
+use crate::{Options, SqliteStore, steps};
 
 static EXECUTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Records the statements a connection runs.
 pub(crate) fn record_statements(mut db: Connection) -> Connection {
     let record = |event: TraceEvent<'_>| {
-        if let TraceEvent::Stmt(statement, _) = event {
+        if let TraceEvent::Profile(statement, _) = event {
+            let sql = statement.sql().into_owned();
+            steps::record(&sql, statement.get_status(StatementStatus::VmStep));
             let mut executed = EXECUTED.lock().unwrap_or_else(PoisonError::into_inner);
-            executed.insert(statement.sql().into_owned());
+            executed.insert(sql);
         }
     };
-    db.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(record))
+    db.trace_v2(TraceEventCodes::SQLITE_TRACE_PROFILE, Some(record))
         .unwrap();
     db
 }

@@ -22,7 +22,7 @@ pub(crate) fn queues(db: &Connection) -> TxResult<Vec<QueueName>> {
 pub(crate) fn get(db: &Connection, name: &QueueName, id: &JobId) -> TxResult<Option<Job>> {
     let condition = "queue = (SELECT key FROM queue WHERE name = ?1) AND id = ?2";
     let params = [name.as_str(), id.as_str()];
-    let found = row::select_jobs(db, name, Blobs::UpTo(usize::MAX), condition, params)?;
+    let found = row::select_jobs(db, name, Blobs::Read, condition, params)?;
     Ok(found.into_iter().next().map(|(_, job)| job))
 }
 

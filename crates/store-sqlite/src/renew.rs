@@ -125,8 +125,9 @@ impl QueueTx<'_> {
             "SELECT j.id FROM job j JOIN claim c ON c.queue = j.queue AND c.number = j.token_number
              WHERE j.queue = ?1 AND j.cancel_requested = 1 AND {claims} ORDER BY j.id"
         );
-        self.db
-            .rows(&sql, params![self.queue.key, value], row::read_id)
+        self.db.rows(&sql, params![self.queue.key, value], |row| {
+            row::read_id(row, 0)
+        })
     }
 
     pub(crate) fn progress(

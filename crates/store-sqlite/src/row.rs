@@ -50,7 +50,7 @@ impl JobMeta {
     fn read(row: &Row<'_>) -> TxResult<Self> {
         Ok(Self {
             key: row.get(0)?,
-            id: job_id(row.get_ref(1)?.as_str().unwrap_or_default())?,
+            id: read_id(row, 1)?,
             state: state_of(row.get(2)?)?,
             priority: priority_of(row.get(3)?)?,
             attempt: row.get(4)?,
@@ -93,11 +93,6 @@ impl JobMeta {
         format!("SELECT {META_COLUMNS} FROM job WHERE {condition}")
     }
 
-    /// The job's lane: 0 for suspects, 1 for all others.
-    pub(crate) fn lane(&self) -> u8 {
-        u8::from(self.expiries < SUSPECT_AFTER)
-    }
-
     /// Bytes of the job that the stats count.
     pub(crate) fn bytes(&self) -> u64 {
         self.payload_bytes + self.error_bytes + self.result_bytes
@@ -108,6 +103,11 @@ impl JobMeta {
     }
 }
 
+/// The lane of a job: 0 for suspects, 1 for all others.
+pub(crate) fn lane_of(expiries: u32) -> u8 {
+    u8::from(expiries < SUSPECT_AFTER)
+}
+
 /// The other columns of a job, without the payload and result.
 const OTHER_COLUMNS: &str = "created_at, started_at, finished_at, worker, kind, timeout_ms, \
     headers, progress, reason, error";
@@ -115,8 +115,7 @@ const OTHER_COLUMNS: &str = "created_at, started_at, finished_at, worker, kind, 
 /// Whether payload and result are read as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blobs {
-    /// Read, up to the job whose payload exceeds this many bytes in total.
-    UpTo(usize),
+    Read,
     Skip,
 }
 
@@ -129,33 +128,23 @@ pub(crate) fn select_jobs(
     params: impl Params,
 ) -> TxResult<Vec<(JobMeta, Job)>> {
     let last = match blobs {
-        Blobs::UpTo(_) => "result, payload",
+        Blobs::Read => "result, payload",
         Blobs::Skip => "NULL, NULL",
     };
     let sql = format!("SELECT {META_COLUMNS}, {OTHER_COLUMNS}, {last} FROM job WHERE {condition}");
-    let mut statement = db.prepare_cached(&sql)?;
-    let mut rows = statement.query(params)?;
-    let mut jobs = Vec::new();
-    let mut bytes = 0;
-    while let Some(row) = rows.next()? {
+    db.rows(&sql, params, |row| {
         let meta = JobMeta::read(row)?;
         let mut job = read_job(row, &meta, queue)?;
-        if blobs != Blobs::Skip {
+        if blobs == Blobs::Read {
             job.result = row.get::<_, Option<Vec<u8>>>(30)?.map(Bytes::from);
-            let payload = payload(db, meta.key, row.get(31)?)?;
-            bytes += payload.len();
-            job.payload = Some(payload);
+            job.payload = Some(payload(db, meta.key, row.get(31)?)?);
         }
-        jobs.push((meta, job));
-        if matches!(blobs, Blobs::UpTo(most) if bytes > most) {
-            break;
-        }
-    }
-    Ok(jobs)
+        Ok((meta, job))
+    })
 }
 
 /// A payload from its row, or from `large_payload`.
-fn payload(db: &Connection, key: i64, inline: Option<Vec<u8>>) -> TxResult<Bytes> {
+pub(crate) fn payload(db: &Connection, key: i64, inline: Option<Vec<u8>>) -> TxResult<Bytes> {
     let bytes = match inline {
         Some(bytes) => Some(bytes),
         None => db.value("SELECT bytes FROM large_payload WHERE job = ?1", [key])?,
@@ -166,11 +155,9 @@ fn payload(db: &Connection, key: i64, inline: Option<Vec<u8>>) -> TxResult<Bytes
 
 /// The job without payload and result.
 fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
-    let text = |index: usize| -> TxResult<Option<String>> { Ok(row.get(index)?) };
     let time = |index: usize| -> TxResult<Option<Timestamp>> {
         Ok(row.get::<_, Option<u64>>(index)?.map(Timestamp::from_ms))
     };
-    let unique_key = meta.unique_key.clone();
     Ok(Job {
         id: meta.id.clone(),
         queue: queue.clone(),
@@ -185,31 +172,49 @@ fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
         accepted_at: meta.accepted_at.map(Timestamp::from_ms),
         finished_at: time(22)?,
         token: meta.token,
-        worker: optional("worker", text(23)?, |text| BootId::new(text).ok())?,
+        worker: optional(row, 23, "worker", |text| BootId::new(text).ok())?,
         is_named: meta.is_named,
         keep_outcome: meta.keep_outcome,
         is_cancel_requested: meta.cancel_requested,
-        kind: optional("kind", text(24)?, |text| Kind::new(text).ok())?,
-        unique_key: optional("unique key", unique_key, |text| UniqueKey::new(text).ok())?,
+        kind: read_kind(row, 24)?,
+        unique_key: optional(row, 14, "unique key", |text| UniqueKey::new(text).ok())?,
         retry: meta.policy()?,
         timeout: row.get::<_, Option<u64>>(25)?.map(Duration::from_millis),
-        headers: optional("headers", text(26)?, read_headers)?.unwrap_or_default(),
-        progress: optional("progress", text(27)?, read_progress)?,
-        reason: optional("reason", text(28)?, Reason::from_text)?,
-        error: text(29)?,
+        headers: read_headers(row, 26)?,
+        progress: optional(row, 27, "progress", parse_progress)?,
+        reason: optional(row, 28, "reason", Reason::from_text)?,
+        error: row.get(29)?,
         result: None,
         payload: None,
     })
 }
 
-/// Parses an optional stored text.
+/// Reads an optional column as text, without copying it.
+pub(crate) fn text<'a>(row: &'a Row<'_>, index: usize) -> TxResult<Option<&'a str>> {
+    let value = row.get_ref(index)?.as_str_or_null();
+    value.map_err(|_| TxError::corrupt("text in column", index))
+}
+
+/// Parses an optional column.
 fn optional<T>(
+    row: &Row<'_>,
+    index: usize,
     what: &str,
-    text: Option<String>,
-    read: impl FnOnce(&str) -> Option<T>,
+    parse: impl FnOnce(&str) -> Option<T>,
 ) -> TxResult<Option<T>> {
-    text.map(|text| read(&text).ok_or_else(|| TxError::corrupt(what, &text)))
-        .transpose()
+    let parse = |text| parse(text).ok_or_else(|| TxError::corrupt(what, text));
+    text(row, index)?.map(parse).transpose()
+}
+
+/// Reads a column as a kind.
+pub(crate) fn read_kind(row: &Row<'_>, index: usize) -> TxResult<Option<Kind>> {
+    optional(row, index, "kind", |text| Kind::new(text).ok())
+}
+
+/// Reads a column as headers.
+pub(crate) fn read_headers(row: &Row<'_>, index: usize) -> TxResult<Headers> {
+    let headers = optional(row, index, "headers", parse_headers)?;
+    Ok(headers.unwrap_or_default())
 }
 
 /// Parses a stored job id.
@@ -222,9 +227,9 @@ pub(crate) fn queue_name(text: &str) -> TxResult<QueueName> {
     QueueName::new(text).map_err(|_| TxError::corrupt("queue name", text))
 }
 
-/// Reads the first column as a job id.
-pub(crate) fn read_id(row: &Row<'_>) -> TxResult<JobId> {
-    job_id(&row.get::<_, String>(0)?)
+/// Reads a column as a job id.
+pub(crate) fn read_id(row: &Row<'_>, index: usize) -> TxResult<JobId> {
+    job_id(text(row, index)?.unwrap_or_default())
 }
 
 pub(crate) fn token_of(number: Option<u64>, nonce: Option<u32>) -> Option<Token> {
@@ -273,7 +278,7 @@ pub(crate) fn write_policy(policy: &RetryPolicy) -> Option<String> {
     })
 }
 
-fn read_policy(text: Option<&str>) -> TxResult<RetryPolicy> {
+pub(crate) fn read_policy(text: Option<&str>) -> TxResult<RetryPolicy> {
     let mut policy = RetryPolicy::default();
     let Some(text) = text else { return Ok(policy) };
     let numbers: Vec<u64> = text
@@ -299,7 +304,7 @@ pub(crate) fn write_headers(headers: &Headers) -> Option<String> {
     (!headers.is_empty()).then(|| lines.collect())
 }
 
-fn read_headers(text: &str) -> Option<Headers> {
+fn parse_headers(text: &str) -> Option<Headers> {
     let mut headers = Headers::default();
     for line in text.lines() {
         let (name, value) = line.split_once(':')?;
@@ -315,7 +320,7 @@ pub(crate) fn write_progress(fraction: f64, at_ms: u64, message: Option<&str>) -
     }
 }
 
-fn read_progress(text: &str) -> Option<Progress> {
+fn parse_progress(text: &str) -> Option<Progress> {
     let mut fields = text.splitn(3, ' ');
     Some(Progress {
         fraction: Fraction::new(fields.next()?.parse().ok()?).ok()?,
@@ -343,12 +348,12 @@ mod tests {
         headers.set("Trace", "a:b: c").unwrap();
         headers.set("empty", "").unwrap();
         assert_eq!(
-            read_headers(&write_headers(&headers).unwrap()).unwrap(),
+            parse_headers(&write_headers(&headers).unwrap()).unwrap(),
             headers
         );
 
         let progress =
-            read_progress(&write_progress(0.1, 5, Some("two words\nand a line"))).unwrap();
+            parse_progress(&write_progress(0.1, 5, Some("two words\nand a line"))).unwrap();
         assert_eq!(progress.message.as_deref(), Some("two words\nand a line"));
         assert!((progress.fraction.get() - 0.1).abs() < f64::EPSILON);
     }

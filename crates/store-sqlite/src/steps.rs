@@ -1,0 +1,88 @@
+//! Limits how many statements, and how many steps of SQLite's virtual machine, a hot call takes. Both are
+//! the same in every run.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_core::{
+    BootId, ClaimRequest, JobLease, ManualClock, NewJob, QueueName, Store, Timestamp,
+};
+
+use crate::{Options, SqliteStore, Synchronous};
+
+thread_local! {
+    /// Statements and steps of this thread, which is the writer of one store.
+    static COST: Cell<(i32, i32)> = const { Cell::new((0, 0)) };
+    /// The steps of each statement so far; SQLite counts them per prepared statement.
+    static TOTALS: RefCell<BTreeMap<String, i32>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Records that a statement ended, with all its steps since it was prepared.
+pub(crate) fn record(sql: &str, total: i32) {
+    let before = TOTALS.with_borrow_mut(|totals| totals.insert(sql.to_owned(), total));
+    // A statement that was prepared again starts at 0.
+    let before = before.filter(|before| *before <= total).unwrap_or_default();
+    let (statements, steps) = COST.get();
+    COST.set((statements + 1, steps + total - before));
+}
+
+/// Returns the cost since the last time, including a `BEGIN` and a `COMMIT` of its own.
+async fn take(store: &SqliteStore) -> (i32, i32) {
+    let taken = store.writer.write(0, |_| Ok(COST.take())).await;
+    taken.unwrap()
+}
+
+/// Returns the statements and steps of a call that enqueues `batch` jobs, and of one that completes as many
+/// and claims the next.
+async fn measure(batch: usize) -> [(i32, i32); 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        clock: Arc::new(ManualClock::new(Timestamp::from_ms(1_000_000_000))),
+        synchronous: Synchronous::Off,
+        ..Options::default()
+    };
+    let store = SqliteStore::open(&folder.path().join("jobs.db"), options).unwrap();
+    let (queue, boot) = (QueueName::new("mail").unwrap(), BootId::generate());
+    let jobs = || (0..batch).map(|_| NewJob::new("dear Ann")).collect();
+    let request = |seq| ClaimRequest::worker(boot.clone(), seq, batch);
+    store.enqueue(&queue, jobs()).await.unwrap();
+    take(&store).await;
+    let own = take(&store).await;
+
+    store.enqueue(&queue, jobs()).await.unwrap();
+    let enqueued = take(&store).await;
+    let claim = store.claim(&queue, request(1)).await.unwrap().unwrap();
+    let leases = claim
+        .jobs
+        .iter()
+        .map(|job| JobLease::new(job.id.clone(), claim.token));
+    let done = leases.map(JobLease::completion).collect();
+    take(&store).await;
+    let completed = store.complete(&queue, done, Some(request(2))).await;
+    assert_eq!(completed.unwrap().next.unwrap().jobs.len(), batch);
+    let exchanged = take(&store).await;
+
+    [enqueued, exchanged].map(|(statements, steps)| (statements - own.0, steps - own.1))
+}
+
+/// Jobs per call, and the most that a call which enqueues, and one which completes and claims, may take. The
+/// steps have a few percent of slack for other versions of SQLite.
+const BUDGETS: [(usize, [(i32, i32); 2]); 2] = [
+    (1, [(5, 160), (16, 520)]),
+    (50, [(54, 5_150), (114, 9_400)]),
+];
+
+#[tokio::test]
+async fn hot_calls_take_few_statements_and_steps() {
+    for (batch, budget) in BUDGETS {
+        let cost = measure(batch).await;
+        let is_within = |((statements, steps), most): ((i32, i32), (i32, i32))| {
+            statements <= most.0 && steps <= most.1
+        };
+        assert!(
+            cost.into_iter().zip(budget).all(is_within),
+            "{batch} jobs per call: {cost:?} statements and steps, budget {budget:?}"
+        );
+    }
+}
