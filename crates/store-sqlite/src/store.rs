@@ -248,6 +248,10 @@ impl Store for SqliteStore {
         Ok(self.wakeups.watch(queues))
     }
 
+    async fn watch_cancels(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
+        Ok(self.wakeups.watch_cancels(queues))
+    }
+
     fn limits(&self) -> Limits {
         self.options.limits
     }

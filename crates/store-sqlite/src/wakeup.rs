@@ -20,8 +20,12 @@ use windlass_core::{JobId, JobState, QueueName, Result};
 use crate::owner::Trusted;
 use crate::socket_folder::SocketFolder;
 
-/// Notifications per datagram; beyond that a single `resync` is sent.
+/// Notifications per datagram. Beyond that `EVENTS_LOST` replaces the events, then `resync` everything.
 const NOTIFICATIONS_MAX: usize = 64;
+
+/// The line of a datagram from which events were left out. Cancellations are complete, so workers need not
+/// ask for them whenever another process completes many jobs.
+const EVENTS_LOST: &str = "events";
 
 /// Resolution of a folder's modification time: changes closer together may look like one.
 const MTIME_RESOLUTION: Duration = Duration::from_secs(1);
@@ -34,7 +38,7 @@ const STOP: &[u8] = b"stop";
 pub(crate) struct Wakeups {
     folder: PathBuf,
     trusted: Trusted,
-    notifier: Notifier,
+    notifiers: Notifiers,
     listener: Mutex<Option<Listener>>,
     /// Without a socket, other processes find work by polling.
     sender: Option<UnixDatagram>,
@@ -57,7 +61,7 @@ impl Wakeups {
         Ok(Self {
             folder,
             trusted,
-            notifier: Notifier::default(),
+            notifiers: Notifiers::default(),
             listener: Mutex::default(),
             sender: UnixDatagram::unbound().ok().filter(is_set),
             peers: Mutex::default(),
@@ -70,19 +74,27 @@ impl Wakeups {
             return;
         }
         self.send_to_peers(&notifications);
-        for notification in notifications {
-            self.notifier.send(notification);
-        }
+        self.notifiers.send(notifications);
     }
 
     /// Watches queues. The first call starts this process's listener.
     pub(crate) fn watch(&self, queues: &[QueueName]) -> Box<dyn Watch> {
+        self.listen();
+        self.notifiers.all.watch(queues)
+    }
+
+    /// Like `watch`, but only for cancellations.
+    pub(crate) fn watch_cancels(&self, queues: &[QueueName]) -> Box<dyn Watch> {
+        self.listen();
+        self.notifiers.cancels.watch(queues)
+    }
+
+    fn listen(&self) {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         if listener.is_none() {
             // Without a listener this process falls back to polling.
-            *listener = Listener::start(&self.folder, self.trusted, self.notifier.clone());
+            *listener = Listener::start(&self.folder, self.trusted, self.notifiers.clone());
         }
-        self.notifier.watch(queues)
     }
 
     fn send_to_peers(&self, notifications: &[Notification]) {
@@ -92,15 +104,46 @@ impl Wakeups {
         };
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         peers.refresh(&folder);
-        if peers.names.is_empty() {
-            return;
-        }
         let own = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         let own = own.as_ref().map(|listener| &listener.name);
+        if peers.names.iter().all(|name| Some(name) == own) {
+            return;
+        }
         let text = encode(notifications);
         peers
             .names
             .retain(|name| Some(name) == own || send_to(sender, &folder, name, &text));
+    }
+}
+
+/// The watchers in this process. Those of cancellations are separate: every worker has one, and it must not
+/// wake up for every job.
+#[derive(Debug, Clone, Default)]
+struct Notifiers {
+    all: Notifier,
+    cancels: Notifier,
+}
+
+impl Notifiers {
+    fn send(&self, notifications: Vec<Notification>) {
+        for notification in notifications {
+            if matches!(
+                notification,
+                Notification::Cancel(..) | Notification::Resync
+            ) {
+                self.cancels.send(notification.clone());
+            }
+            self.all.send(notification);
+        }
+    }
+
+    /// Sends what another process sent.
+    fn receive(&self, text: &str) {
+        let (lost, lines): (Vec<_>, Vec<_>) = text.lines().partition(|line| *line == EVENTS_LOST);
+        self.send(lines.into_iter().map(decode).collect());
+        if !lost.is_empty() {
+            self.all.send(Notification::Resync);
+        }
     }
 }
 
@@ -132,21 +175,27 @@ fn send_to(sender: &UnixDatagram, folder: &SocketFolder, name: &str, text: &str)
 }
 
 fn encode(notifications: &[Notification]) -> String {
-    if notifications.len() > NOTIFICATIONS_MAX {
+    let is_event = |notification: &Notification| matches!(notification, Notification::Event(..));
+    let loses_events = notifications.len() > NOTIFICATIONS_MAX;
+    let sent = notifications
+        .iter()
+        .filter(|it| !(loses_events && is_event(it)));
+    if sent.clone().count() > NOTIFICATIONS_MAX {
         return "resync\n".to_owned();
     }
+    let lost = loses_events.then(|| format!("{EVENTS_LOST}\n"));
     let line = |notification: &Notification| match notification {
         Notification::Work(queue) => format!("work\t{queue}\n"),
         Notification::Cancel(queue, id) => format!("cancel\t{queue}\t{id}\n"),
         Notification::Event(queue, id, state) => format!("event\t{queue}\t{id}\t{state}\n"),
         _ => "resync\n".to_owned(),
     };
-    notifications.iter().map(line).collect()
+    sent.map(line).chain(lost).collect()
 }
 
-/// Decodes a datagram. An unknown line becomes `Resync`, since it may have meant anything.
-fn decode(text: &str) -> Vec<Notification> {
-    let line = |line: &str| -> Option<Notification> {
+/// Decodes a line of a datagram. An unknown one becomes `Resync`, since it may have meant anything.
+fn decode(line: &str) -> Notification {
+    let known = || -> Option<Notification> {
         let mut fields = line.split('\t');
         let (name, queue) = (fields.next()?, QueueName::new(fields.next()?).ok()?);
         let mut id = || JobId::new(fields.next()?).ok();
@@ -161,9 +210,7 @@ fn decode(text: &str) -> Vec<Notification> {
             _ => None,
         }
     };
-    text.lines()
-        .map(|text| line(text).unwrap_or(Notification::Resync))
-        .collect()
+    known().unwrap_or(Notification::Resync)
 }
 
 /// Receives the notifications of other processes.
@@ -176,13 +223,13 @@ struct Listener {
 
 impl Listener {
     /// Starts listening; `None` if that is not possible.
-    fn start(folder: &Path, trusted: Trusted, notifier: Notifier) -> Option<Self> {
+    fn start(folder: &Path, trusted: Trusted, notifiers: Notifiers) -> Option<Self> {
         let folder = SocketFolder::create(folder, trusted).ok()?;
         let name = SocketFolder::new_name();
         let socket = UnixDatagram::bind(folder.address(&name)).ok()?;
         let thread = thread::Builder::new()
             .name("windlass-wakeup".to_owned())
-            .spawn(move || listen(&socket, &notifier))
+            .spawn(move || listen(&socket, &notifiers))
             .ok()?;
         Some(Self {
             folder,
@@ -192,16 +239,14 @@ impl Listener {
     }
 }
 
-fn listen(socket: &UnixDatagram, notifier: &Notifier) {
+fn listen(socket: &UnixDatagram, notifiers: &Notifiers) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(length) = socket.recv(&mut buffer) {
         let bytes = &buffer[..length];
         if bytes == STOP {
             return;
         }
-        for notification in decode(&String::from_utf8_lossy(bytes)) {
-            notifier.send(notification);
-        }
+        notifiers.receive(&String::from_utf8_lossy(bytes));
     }
 }
 
@@ -226,14 +271,38 @@ mod tests {
 
     #[test]
     fn notifications_are_decoded_as_encoded() {
-        let queue = QueueName::new("mail").unwrap();
-        let id = JobId::new("a b").unwrap();
+        let (queue, id) = names();
         let notifications = vec![
             Notification::Work(queue.clone()),
             Notification::Cancel(queue.clone(), id.clone()),
             Notification::Event(queue, id, JobState::Dead),
         ];
-        assert_eq!(decode(&encode(&notifications)), notifications);
-        assert_eq!(decode("nonsense\twith\ttabs"), [Notification::Resync]);
+        let decoded: Vec<_> = encode(&notifications).lines().map(decode).collect();
+        assert_eq!(decoded, notifications);
+        assert_eq!(decode("nonsense\twith\ttabs"), Notification::Resync);
+    }
+
+    #[tokio::test]
+    async fn a_watch_for_cancellations_gets_those_among_many_events_and_nothing_else() {
+        let (queue, id) = names();
+        let cancel = Notification::Cancel(queue.clone(), id.clone());
+        let event = Notification::Event(queue.clone(), id, JobState::Running);
+        let mut notifications = vec![event; NOTIFICATIONS_MAX];
+        notifications.push(cancel.clone());
+        let notifiers = Notifiers::default();
+        let mut cancels = notifiers.cancels.watch(std::slice::from_ref(&queue));
+        let mut all = notifiers.all.watch(&[queue]);
+
+        notifiers.receive(&encode(&notifications));
+        notifiers.receive("resync");
+
+        assert_eq!(cancels.next().await, Some(cancel.clone()));
+        assert_eq!(cancels.next().await, Some(Notification::Resync));
+        assert_eq!(all.next().await, Some(cancel));
+        assert_eq!(all.next().await, Some(Notification::Resync));
+    }
+
+    fn names() -> (QueueName, JobId) {
+        (QueueName::new("mail").unwrap(), JobId::new("a b").unwrap())
     }
 }
