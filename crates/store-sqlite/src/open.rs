@@ -137,6 +137,7 @@ impl SqliteStore {
             db: writing,
             write_lock,
             wakeups: wakeups.clone(),
+            notifications: Vec::new(),
             clock: options.clock.clone(),
         };
         Ok(Self {

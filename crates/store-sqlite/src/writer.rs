@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
+use windlass_core::notification::Notification;
 use windlass_core::{Clock, Error, Result};
 
 use crate::error::{self, TxResult};
@@ -43,6 +44,8 @@ pub(crate) struct WriterState {
     pub(crate) time_limit: TimeLimit,
     pub(crate) write_lock: WriteLock,
     pub(crate) wakeups: Arc<Wakeups>,
+    /// To send after the commit.
+    pub(crate) notifications: Vec<Notification>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -233,8 +236,9 @@ impl WriterState {
                 Ok(()) => self.serve(group, path),
                 Err(error) => refuse(group, || error::from_io(error.kind().into(), path)),
             };
-            // Others may write while this group is answered.
+            // Others may write while waiters are woken, which then claim, and this group is answered.
             self.write_lock.unlock();
+            self.wakeups.send(std::mem::take(&mut self.notifications));
             for (call, outcome) in served {
                 call.answer(outcome);
             }
@@ -275,7 +279,7 @@ impl WriterState {
             }
             Ok((tx.is_shortened, tx.finish()?))
         })?;
-        self.wakeups.send(notifications);
+        self.notifications.extend(notifications);
         if is_shortened {
             // Best effort: the change is committed, and the next checkpoint does the same.
             let _ = space::checkpoint(&self.db, "PASSIVE");
