@@ -29,11 +29,22 @@ pub async fn claim<S: Store + ?Sized>(
     if claimed.is_some() || wait.is_zero() {
         return Ok(claimed);
     }
+    let watch = store.watch(std::slice::from_ref(queue)).await?;
+    // Jobs enqueued before the subscription sent no notification, so claim again.
+    request.claimer.advance();
+    claim_watching(store, queue, request, wait, watch).await
+}
+
+/// Claims jobs like [`claim`], with a watch that began before: for stores where it costs less than a claim.
+pub async fn claim_watching<S: Store + ?Sized>(
+    store: &S,
+    queue: &QueueName,
+    request: &mut ClaimRequest,
+    wait: Duration,
+    mut watch: Box<dyn Watch>,
+) -> Result<Option<Claim>> {
     let deadline = Deadline::after(Some(wait));
-    let mut watch = store.watch(std::slice::from_ref(queue)).await?;
     loop {
-        // Jobs enqueued before the subscription sent no notification, so claim again.
-        request.claimer.advance();
         let claimed = store.claim(queue, request.clone()).await?;
         if claimed.is_some() || deadline.is_over() {
             return Ok(claimed);
@@ -49,6 +60,7 @@ pub async fn claim<S: Store + ?Sized>(
             matches!(notification, Notification::Work(_) | Notification::Resync)
         };
         wait_for_notification(watch.as_mut(), deadline.clamp(interval), is_work).await;
+        request.claimer.advance();
     }
 }
 

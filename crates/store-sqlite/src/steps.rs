@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use windlass_core::{
     BootId, ClaimRequest, JobLease, ManualClock, NewJob, QueueName, Store, Timestamp,
@@ -64,6 +65,30 @@ async fn measure(batch: usize) -> [(i32, i32); 2] {
     let exchanged = take(&store).await;
 
     [enqueued, exchanged].map(|(statements, steps)| (statements - own.0, steps - own.1))
+}
+
+#[tokio::test]
+async fn a_wait_for_jobs_claims_once_before_and_once_after() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&folder.path().join("jobs.db"), Options::default()).unwrap();
+    let (queue, mut request) = (QueueName::new("mail").unwrap(), ClaimRequest::single(1));
+    store.set_paused(&queue, false).await.unwrap();
+    take(&store).await;
+    let own = take(&store).await.0;
+    store.claim(&queue, request.clone()).await.unwrap();
+    let claim = take(&store).await.0 - own;
+
+    let wait = Duration::from_millis(1);
+    store
+        .claim_waiting(&queue, &mut request, wait)
+        .await
+        .unwrap();
+
+    let waited = take(&store).await.0 - own;
+    assert!(
+        waited <= 2 * claim,
+        "{waited} statements, {claim} per claim"
+    );
 }
 
 /// Jobs per call, and the most that a call which enqueues, and one which completes and claims, may take. The

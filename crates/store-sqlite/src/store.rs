@@ -1,5 +1,7 @@
 //! Implements `Store`: validates the request and runs the verb in one transaction.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
@@ -7,6 +9,7 @@ use windlass_core::store::{
     Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
     WorkerRecord,
 };
+use windlass_core::wait;
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
     OutcomeStatus, QueueName, Renewal, Result, Store, Target,
@@ -44,6 +47,19 @@ impl Store for SqliteStore {
                 return Ok(claim);
             }
         }
+    }
+
+    async fn claim_waiting(
+        &self,
+        queue: &QueueName,
+        request: &mut ClaimRequest,
+        wait: Duration,
+    ) -> Result<Option<Claim>> {
+        if wait.is_zero() {
+            return self.claim(queue, request.clone()).await;
+        }
+        let watch = self.wakeups.watch(std::slice::from_ref(queue));
+        wait::claim_watching(self, queue, request, wait, watch).await
     }
 
     async fn accept(
