@@ -1,4 +1,4 @@
-//! Enqueues one job per call from many concurrent tasks.
+//! Enqueues one job per call, from one or many concurrent tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,12 @@ pub(crate) async fn enqueue_singly(
     context: &BenchContext<'_>,
     client: &Client,
     jobs: u64,
+    callers: usize,
 ) -> Result<Duration> {
     let done = Arc::new(AtomicU64::new(0));
     let payload = payload(context.plan.payload);
     let began = Instant::now();
-    let callers = shares(jobs, SINGLE_CALLERS).map(|share| {
+    let callers = shares(jobs, callers).map(|share| {
         let (client, payload, done) = (client.clone(), payload.clone(), Arc::clone(&done));
         async move {
             for _ in 0..share {
