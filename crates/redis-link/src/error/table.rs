@@ -291,15 +291,8 @@ pub(super) static TABLE: &[Row] = &[
         "does not support a command that Windlass needs",
         "use Redis 7.0 or later, or Valkey, without renamed commands",
     )
-    .containing("nknown command"),
-    row(
-        "ERR",
-        Fatal,
-        StoreUnsupported,
-        "does not support a command that Windlass needs",
-        "use Redis 7.0 or later, or Valkey, without renamed commands",
-    )
-    .containing("nknown subcommand"),
+    // `unknown command`, `unknown subcommand`, and from a script `Unknown Redis command` (Valkey: `Unknown command`).
+    .containing("nknown "),
     row("ERR", Fatal, Internal, "failed to run a script", REPORT).containing("user_script"),
     row("ERR", Fatal, Internal, "failed to compile a script", REPORT)
         .containing("compiling script"),

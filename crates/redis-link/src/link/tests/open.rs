@@ -137,7 +137,11 @@ async fn synced_is_rejected_if_a_server_cannot_guarantee_it() {
     ] {
         let opened = open(&format!("{}?durability=synced", server.url())).await;
         match opened {
-            Ok(_) => assert!(is_supported),
+            Ok(link) => {
+                assert!(is_supported);
+                let (_, level) = run_durable(&link, &call(count(), &["a"], &[])).await;
+                assert_eq!(level, DurabilityLevel::Synced);
+            }
             Err(error) => {
                 assert!(!is_supported, "{error}");
                 assert_eq!(error.kind(), ErrorKind::StoreUnsupported);
