@@ -79,6 +79,14 @@ impl Installation<'_> {
         })
     }
 
+    /// Runs `install.sh` in the folder; it contains the pins.
+    pub fn shell(&self) -> Result<(), String> {
+        let script = self.root.join(self.source).join("install.sh");
+        self.unless_installed(&read(&script)?, |folder| {
+            run(Command::new("sh").arg(&script).current_dir(folder))
+        })
+    }
+
     /// Builds a crate, with `extra` arguments for cargo. Cargo itself skips what is up to date.
     pub fn rust(&self, extra: &[&str]) -> Result<(), String> {
         let manifest = format!("{}/Cargo.toml", self.source);
@@ -144,7 +152,7 @@ pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
 }
 
 /// Runs a command. The error names it.
-pub(crate) fn run(command: &mut Command) -> Result<(), String> {
+pub fn run(command: &mut Command) -> Result<(), String> {
     let line = std::iter::once(command.get_program()).chain(command.get_args());
     let line: Vec<_> = line.map(|part| part.to_string_lossy()).collect();
     let shown = line.join(" ");

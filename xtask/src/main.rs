@@ -5,6 +5,7 @@
 mod chaos;
 mod check;
 mod fuzz;
+mod matrix;
 mod tidy;
 
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// Run what CI runs: fmt, clippy, tidy, redis, peers, tests, docs, deny
+    /// Run what CI runs: fmt, clippy, tidy, redis, peers, tests, a part of matrix, docs, deny
     Check {
         /// Run only fmt, tidy, clippy and the fast tests
         #[arg(long)]
@@ -27,6 +28,8 @@ enum Task {
     Peers,
     /// Run the long crash tests, in release mode
     Chaos(chaos::Options),
+    /// Run the tests that use Redis on Redis 8.0 and Valkey 8.1, installed into target/trixie
+    Matrix,
     /// Run the fuzz targets with libFuzzer
     Fuzz(fuzz::Options),
 }
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(&root),
         Task::Peers => check::peers(&root),
         Task::Chaos(options) => chaos::run(&root, &options),
+        Task::Matrix => matrix::run(&root),
         Task::Fuzz(options) => fuzz::run(&root, &options),
     }
 }

@@ -14,7 +14,7 @@ pub const NEXT: &str = "install Redis 7.0 or later (`apt-get install redis-serve
                                `WINDLASS_REDIS_SERVER=/path/to/redis-server cargo xtask check`";
 
 /// The variable that selects the server, here and in the tests.
-const PROGRAM: &str = "WINDLASS_REDIS_SERVER";
+pub const PROGRAM: &str = "WINDLASS_REDIS_SERVER";
 
 /// Programs to try, in this order. The tests do the same.
 const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];

@@ -6,7 +6,7 @@ use xtask::cargo::{cargo, has};
 use xtask::redis;
 
 use super::{Extent, peers};
-use crate::tidy;
+use crate::{matrix, tidy};
 
 /// Crates whose tests are fast: no child processes, no crashes, no file system.
 const FAST: [&str; 4] = [
@@ -46,6 +46,8 @@ enum Work {
     Redis,
     /// The clients of the older systems, installed from their registries.
     Peers,
+    /// Some tests on newer servers.
+    Matrix,
     /// Cargo commands in order, without `cargo` itself.
     Cargo(Vec<String>),
 }
@@ -71,6 +73,7 @@ impl Step {
             Work::Tidy => "cargo xtask tidy".to_owned(),
             Work::Redis => "redis-server --version".to_owned(),
             Work::Peers => "cargo xtask peers".to_owned(),
+            Work::Matrix => "some tests of `cargo xtask matrix`".to_owned(),
             Work::Cargo(commands) => format!("cargo {}", commands.join(" && cargo ")),
         }
     }
@@ -82,6 +85,7 @@ impl Step {
             Work::Tidy => Err("`cargo xtask tidy` found violations".to_owned()),
             Work::Redis => redis::ensure(),
             Work::Peers => peers::ensure(root),
+            Work::Matrix => matrix::smoke(root),
             Work::Cargo(commands) => commands.iter().try_for_each(|line| run_one(root, line)),
         }
     }
@@ -113,6 +117,7 @@ pub(super) fn of(root: &Path, extent: Extent) -> Vec<Step> {
             has_nextest,
             rustix::process::geteuid().is_root(),
             has(root, "deny"),
+            &matrix::prepare(root),
         ),
     }
 }
@@ -125,13 +130,19 @@ fn quick(has_nextest: bool) -> Vec<Step> {
     steps
 }
 
-fn full(has_nextest: bool, is_root: bool, has_deny: bool) -> Vec<Step> {
+fn full(
+    has_nextest: bool,
+    is_root: bool,
+    has_deny: bool,
+    servers: &Result<(), String>,
+) -> Vec<Step> {
     let mut steps = style();
     steps.extend([
         Step::new("redis", Work::Redis, redis::NEXT),
         Step::new("peers", Work::Peers, peers::NEXT),
         tests(has_nextest),
         root_tests(is_root),
+        newer_servers(servers),
         cargo_step(
             "docs",
             &["doc --workspace --no-deps"],
@@ -186,6 +197,14 @@ fn root_tests(is_root: bool) -> Step {
     cargo_step("root tests", &[command], NAMED).unless(!is_root, NO_ROOT)
 }
 
+/// Some tests on newer servers, if these are installed.
+fn newer_servers(installed: &Result<(), String>) -> Step {
+    if let Err(why) = installed {
+        println!("{why}");
+    }
+    Step::new("matrix", Work::Matrix, matrix::NEXT).unless(installed.is_err(), matrix::NEEDS)
+}
+
 fn fast_tests(has_nextest: bool) -> Step {
     // Without `--tests`, `cargo test` would build doc tests too.
     let runner = if has_nextest {
@@ -233,6 +252,13 @@ mod tests {
     }
 
     #[test]
+    fn newer_servers_are_reported_if_they_cannot_be_installed() {
+        let step = newer_servers(&Err("no network".to_owned()));
+        assert!(step.not_run.is_some_and(|why| why.contains("Valkey")));
+        assert!(newer_servers(&Ok(())).not_run.is_none());
+    }
+
+    #[test]
     fn a_missing_tool_is_reported_with_the_way_to_install_it() {
         assert!(
             deny(false)
@@ -244,7 +270,7 @@ mod tests {
 
     #[test]
     fn every_step_says_what_to_do_if_it_fails() {
-        let steps = [full(true, true, true), quick(true)].concat();
+        let steps = [full(true, true, true, &Ok(())), quick(true)].concat();
         assert!(steps.iter().all(|step| !step.next.is_empty()));
     }
 }

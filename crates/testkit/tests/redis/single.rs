@@ -29,6 +29,18 @@ fn servers_listen_at_their_url_and_share_nothing() {
     assert_eq!(other.command(&["GET", "a"]), Reply::Nil);
 }
 
+/// The version is set by `cargo xtask matrix`, such as `Valkey 8.1`; without it, any will do.
+#[test]
+fn servers_report_the_version_that_was_chosen() {
+    let chosen = std::env::var("WINDLASS_REDIS_VERSION").unwrap_or_default();
+    let info = Server::start().command(&["INFO", "server"]);
+    let reported = match info.field("valkey_version") {
+        Some(version) => format!("Valkey {version}"),
+        None => format!("Redis {}", info.field("redis_version").unwrap()),
+    };
+    assert!(reported.starts_with(&chosen), "{reported} is not {chosen}");
+}
+
 #[test]
 fn bytes_pass_unchanged_and_pipelined_replies_come_in_order() {
     let server = Server::start();
