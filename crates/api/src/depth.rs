@@ -7,19 +7,12 @@ const DEPTH_MAX: usize = 128;
 
 /// Rejects text that is nested too deeply. Does not check whether it is valid JSON.
 pub fn check(text: &str) -> Result<()> {
-    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
-    for byte in text.bytes() {
-        if is_string {
-            (is_string, is_escaped) = match byte {
-                _ if is_escaped => (true, false),
-                b'\\' => (true, true),
-                b'"' => (false, false),
-                _ => (true, false),
-            };
-            continue;
-        }
+    let mut depth = 0_usize;
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
         match byte {
-            b'"' => is_string = true,
+            b'"' => rest = after_string(rest),
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
@@ -33,6 +26,17 @@ pub fn check(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Returns what follows the end of a string.
+fn after_string(mut rest: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        if rest[at] == b'"' {
+            return &rest[at + 1..];
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    &[]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,7 +46,17 @@ mod tests {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(check(&nested(DEPTH_MAX)).is_ok());
         assert!(check(&nested(DEPTH_MAX + 1)).is_err());
-        assert!(check(&format!(r#"{{"a":"\"{}"}}"#, nested(1000))).is_ok());
+        let (shallow, deep) = (nested(DEPTH_MAX), nested(1000));
+        for (text, is_ok) in [
+            (format!(r#"{{"a":"\"{deep}"}}"#), true),
+            (format!(r#"["\\",{deep}]"#), false),
+            (format!(r#""\\\"{deep}"#), true),
+            (format!(r#""",{deep}"#), false),
+            (format!(r#""{deep}\"#), true),
+            (format!(r#""a","b",{shallow}"#), true),
+        ] {
+            assert_eq!(check(&text).is_ok(), is_ok, "{}", &text[..10]);
+        }
         assert!(check(&"[]".repeat(1000)).is_ok());
         assert!(check(&"{".repeat(1_000_000)).is_err());
     }

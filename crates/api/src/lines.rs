@@ -95,7 +95,7 @@ impl LineSplitter {
 
 /// Returns the bytes before the first line break, and whether there is one.
 fn part<'a>(bytes: &&'a [u8]) -> (&'a [u8], bool) {
-    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let end = memchr::memchr(b'\n', bytes);
     (&bytes[..end.unwrap_or(bytes.len())], end.is_some())
 }
 
@@ -122,7 +122,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     /// Returns whether the next line is already in the buffer.
     pub fn has_line(&self) -> bool {
-        self.reader.buffer().contains(&b'\n')
+        memchr::memchr(b'\n', self.reader.buffer()).is_some()
     }
 
     /// Returns the next line, or `None` at the end. A line over the limit is returned as soon as it

@@ -22,11 +22,16 @@ pub fn format_reply(
         }
     };
     let reference = reference.map_or("null", RawValue::get);
-    let head = format!("{{\"{name}\":{reference},\"ok\":{is_ok}");
+    let ok = if is_ok {
+        ",\"ok\":true"
+    } else {
+        ",\"ok\":false"
+    };
+    let head = ["{\"", name, "\":", reference, ok].concat();
     match body.strip_prefix('{') {
-        Some("}") => format!("{head}}}"),
-        Some(fields) => format!("{head},{fields}"),
-        None => format!("{head},\"{list}\":{body}}}"),
+        Some("}") => head + "}",
+        Some(fields) => [&head, ",", fields].concat(),
+        None => [&head, ",\"", list, "\":", body, "}"].concat(),
     }
 }
 

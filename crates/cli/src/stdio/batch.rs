@@ -68,16 +68,24 @@ impl Batch {
 
     /// Returns whether a request can join this batch.
     fn accepts(&self, request: &LineRequest) -> bool {
-        let queue = match &request.kind {
-            RequestKind::Enqueue(queue, _) => Some(queue),
-            RequestKind::Invalid(_) => None,
-            RequestKind::Other(..) => return self.requests.is_empty(),
-        };
-        self.requests.iter().all(|other| match &other.kind {
-            RequestKind::Enqueue(other, _) => queue.is_none_or(|queue| queue == other),
-            RequestKind::Invalid(_) => true,
-            RequestKind::Other(..) => false,
-        })
+        let mut kinds = self.requests.iter().rev().map(|request| &request.kind);
+        let last = kinds.find(|kind| !matches!(kind, RequestKind::Invalid(_)));
+        match (last, &request.kind) {
+            (None, RequestKind::Other(..)) => self.requests.is_empty(),
+            (None, _) | (Some(RequestKind::Enqueue(..)), RequestKind::Invalid(_)) => true,
+            (Some(RequestKind::Enqueue(last, _)), RequestKind::Enqueue(queue, _)) => last == queue,
+            _ => false,
+        }
+    }
+
+    /// Returns the jobs of all requests with their queue, which is the same.
+    fn jobs(&self) -> impl Iterator<Item = (&QueueName, &NewJob)> {
+        self.requests
+            .iter()
+            .filter_map(|request| match &request.kind {
+                RequestKind::Enqueue(queue, job) => Some((queue, &**job)),
+                RequestKind::Other(..) | RequestKind::Invalid(_) => None,
+            })
     }
 
     /// Executes all requests. Returns the responses in order.
@@ -108,29 +116,22 @@ impl Batch {
 
     /// Enqueues the jobs of all requests in one call.
     async fn enqueue(&self, store: &dyn Store) -> Vec<Result<Reply, Error>> {
-        let enqueues = self
-            .requests
-            .iter()
-            .filter_map(|request| match &request.kind {
-                RequestKind::Enqueue(queue, job) => Some((queue, job.as_ref().clone())),
-                RequestKind::Other(..) | RequestKind::Invalid(_) => None,
-            });
-        let (queues, jobs): (Vec<&QueueName>, Vec<NewJob>) = enqueues.unzip();
-        let Some(queue) = queues.first() else {
+        let Some((queue, _)) = self.jobs().next() else {
             return Vec::new();
         };
-        let enqueued = store.enqueue(queue, jobs.clone()).await;
-        match enqueued {
+        let jobs: Vec<NewJob> = self.jobs().map(|(_, job)| job.clone()).collect();
+        let count = jobs.len();
+        match store.enqueue(queue, jobs).await {
             // One job is invalid and none was stored: enqueue them one by one.
-            Err(error) if error.kind() == ErrorKind::Invalid && jobs.len() > 1 => {
-                let mut results = Vec::with_capacity(jobs.len());
-                for job in jobs {
-                    let enqueued = store.enqueue(queue, vec![job]).await;
+            Err(error) if error.kind() == ErrorKind::Invalid && count > 1 => {
+                let mut results = Vec::with_capacity(count);
+                for (queue, job) in self.jobs() {
+                    let enqueued = store.enqueue(queue, vec![job.clone()]).await;
                     results.extend(replies(queue, 1, enqueued));
                 }
                 results
             }
-            enqueued => replies(queue, jobs.len(), enqueued),
+            enqueued => replies(queue, count, enqueued),
         }
     }
 }
