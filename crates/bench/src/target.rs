@@ -44,7 +44,9 @@ impl LoadTarget {
             }
             other => Err(Error::new(
                 ErrorKind::Invalid,
-                format!("the {purpose} cannot run on {other}: its processes must share a store"),
+                format!(
+                    "the {purpose} cannot run on {other}: it needs a store of its own, for several processes"
+                ),
                 "omit --store, or use --store sqlite:PATH or --store redis://HOST",
             )),
         }

@@ -25,7 +25,9 @@ use crate::commands::{
     redis+unix:///PATH\n  \
     redis-sentinel://H1:P1,H2:P2/MASTER/DB\n  \
     redis-cluster://H1:P1,H2:P2\n  \
-    Redis options: ?prefix=NAME, ?durability=memory|replicated:N|synced, ?timeout=5s\n\n\
+    http://HOST:PORT                             a store behind `windlass serve`; https:// for TLS\n  \
+    Redis options: ?prefix=NAME, ?durability=memory|replicated:N|synced, ?timeout=5s\n  \
+    HTTP options: ?token_file=FILE (or set WINDLASS_HTTP_TOKEN), ?ca=FILE, ?insecure=true\n\n\
     Values:\n  \
     D  a duration: 500ms, 10s, 5m, 1h30m, 2d\n  \
     T  a time: RFC 3339 (2030-01-31T12:00:00Z) or Unix seconds\n\n\

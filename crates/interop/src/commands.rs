@@ -63,8 +63,8 @@ pub async fn run(interop: Interop, session: &mut Session, launch: Launch) -> Res
 pub(crate) async fn server(session: &Session) -> Result<InteropServer> {
     match session.persistent_store_url()? {
         url @ StoreUrl::Redis { .. } => Ok(InteropServer::open(&url.to_secret_string()).await?),
-        _ => Err(CliError::usage(
-            "the older systems need a Redis store",
+        url => Err(CliError::usage(
+            format!("{url} is not a Redis store, and the older systems keep their jobs in Redis"),
             "set the URL of their server, for example --store redis://127.0.0.1:6379/0",
         )),
     }

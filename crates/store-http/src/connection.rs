@@ -96,7 +96,7 @@ impl Connections {
             let name = name.map_err(|error| unreachable(&error))?;
             let tls = TlsConnector::from(Arc::clone(tls));
             let stream = tls.connect(name, stream).await;
-            let stream = stream.map_err(|error| unreachable(&error))?;
+            let stream = stream.map_err(|error| no_tls(address, &error))?;
             start(stream).await.map_err(|error| unreachable(&error))
         };
         match timeout(CONNECT_TIMEOUT, connecting).await {
@@ -106,6 +106,13 @@ impl Connections {
             ))),
         }
     }
+}
+
+fn no_tls(address: &HttpAddress, error: &std::io::Error) -> Error {
+    let what = format!("cannot connect to {address} with TLS: {error}");
+    let help = "check that the port uses TLS, that the certificate is valid for this host, and that its issuer \
+                is trusted (?ca=FILE)";
+    Error::new(ErrorKind::StoreUnreachable, what, help)
 }
 
 async fn start<S>(stream: S) -> hyper::Result<Sender>

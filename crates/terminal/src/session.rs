@@ -21,8 +21,10 @@ pub struct Global {
         value_name = "URL",
         help_heading = "Global options"
     )]
-    #[arg(help = "Store URL: sqlite:PATH, redis://HOST:PORT/DB, … \
-                [default: sqlite:windlass.db] [env: WINDLASS_STORE]")]
+    #[arg(
+        help = "Store URL: sqlite:PATH, redis://HOST:PORT/DB, http://HOST:PORT, … \
+                [default: sqlite:windlass.db] [env: WINDLASS_STORE]"
+    )]
     pub store: Option<String>,
 
     /// Print results as JSON

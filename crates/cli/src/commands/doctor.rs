@@ -166,6 +166,12 @@ async fn examine(url: &StoreUrl, arguments: &Arguments, checks: &mut Vec<Check>)
         _ => {
             let store = windlass::open(url, OpenMode::MustExist).await?;
             checks.push(reachable);
+            if arguments.deep {
+                let message = "not checked: only the machine of the server has the file";
+                let fix =
+                    "run `windlass doctor --deep` where the file is, with --store sqlite:PATH";
+                checks.push(Check::warn("pages", message, fix));
+            }
             examine_any(store.as_ref(), false, arguments, checks).await
         }
     }

@@ -34,11 +34,20 @@ struct Reply {
 pub(crate) async fn run(command: &Command, session: &mut Session) -> Result<Exit> {
     let Command::Compact = command;
     let url = session.persistent_store_url()?;
-    let StoreUrl::Sqlite { path } = &url else {
-        return Err(CliError::usage(
-            format!("{url} is not a SQLite store, so it has no file to compact"),
-            "use a SQLite store, for example --store sqlite:windlass.db",
-        ));
+    let path = match &url {
+        StoreUrl::Sqlite { path } => path,
+        StoreUrl::Http { .. } => {
+            return Err(CliError::usage(
+                format!("{url} is a store behind a server, and only its own machine has the file"),
+                "run this command where the file is, with --store sqlite:PATH; the server can keep running",
+            ));
+        }
+        _ => {
+            return Err(CliError::usage(
+                format!("{url} is not a SQLite store, so it has no file to compact"),
+                "use a SQLite store, for example --store sqlite:windlass.db",
+            ));
+        }
     };
     let options = sqlite::Options {
         create: false,

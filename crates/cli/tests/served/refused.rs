@@ -5,14 +5,37 @@ use crate::sandbox::Sandbox;
 #[test]
 fn commands_that_need_the_store_itself_say_so() {
     let sandbox = Sandbox::new();
-    for (line, why) in [
-        ("store compact", "is not a SQLite store"),
-        ("interop inspect", "the older systems need a Redis store"),
+    for (line, why, help) in [
+        (
+            "store compact",
+            "is a store behind a server",
+            "run this command where the file is",
+        ),
+        (
+            "interop inspect",
+            "keep their jobs in Redis",
+            "set the URL of their server",
+        ),
+        (
+            "bench --store http://127.0.0.1:1",
+            "needs a store of its own",
+            "omit --store",
+        ),
+        (
+            "demo --store http://127.0.0.1:1",
+            "needs a store of its own",
+            "omit --store",
+        ),
     ] {
         let ran = sandbox.run(line).exits(2);
         assert!(ran.stderr.contains(why), "{line}: {}", ran.stderr);
-        assert!(ran.stderr.contains("help: "), "{line}: {}", ran.stderr);
+        assert!(ran.stderr.contains(help), "{line}: {}", ran.stderr);
     }
+    let deep = sandbox.run("doctor --deep").ok().text();
+    assert!(
+        deep.contains("run `windlass doctor --deep` where the file is"),
+        "{deep}"
+    );
 }
 
 #[test]
