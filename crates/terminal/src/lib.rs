@@ -15,7 +15,6 @@ pub mod env;
 pub mod exit;
 pub mod input;
 pub mod output;
-pub mod parse;
 pub mod pipes;
 pub mod repeat;
 pub mod session;

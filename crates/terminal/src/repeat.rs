@@ -7,13 +7,11 @@ use windlass_api::Error;
 
 use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
-use crate::parse;
 use crate::session::Session;
 use crate::signals::Signals;
 
-/// Parses the interval of a flag. Zero is an error.
-pub fn parse_interval(flag: &str, text: Option<&str>) -> Result<Option<Duration>> {
-    let every = parse::duration(text)?;
+/// Returns the interval of a flag. Zero is an error.
+pub fn check_interval(flag: &str, every: Option<Duration>) -> Result<Option<Duration>> {
     if every.is_some_and(|every| every.is_zero()) {
         return Err(CliError::usage(
             format!("{flag} must be greater than zero"),
@@ -132,9 +130,9 @@ pub struct AuditSchedule {
 }
 
 impl AuditSchedule {
-    /// Parses `flag`; if it is missing, every round is an audit if `is_always`, else none.
-    pub fn parse(flag: &str, is_always: bool, interval: Option<&str>) -> Result<Self> {
-        let every = parse_interval(flag, interval)?;
+    /// Creates the schedule of `flag`; if it is missing, every round is an audit if `is_always`, else none.
+    pub fn new(flag: &str, is_always: bool, interval: Option<Duration>) -> Result<Self> {
+        let every = check_interval(flag, interval)?;
         Ok(Self {
             every: every.or(is_always.then_some(Duration::ZERO)),
             last: None,

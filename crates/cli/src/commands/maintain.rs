@@ -1,6 +1,9 @@
 //! `windlass maintain` and `windlass audit`: maintenance once or repeatedly, and the audit.
 
+use std::time::Duration;
+
 use clap::Args;
+use windlass::duration;
 use windlass::{QueueName, Store};
 use windlass_api::{Error, MaintenanceReply};
 
@@ -27,13 +30,13 @@ pub(crate) struct Arguments {
     deep: bool,
 
     /// Repeat until SIGTERM, waiting this long between runs
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    every: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    every: Option<Duration>,
 
     /// With --every: also run an audit this often
     #[arg(long, value_name = "D", alias = "deep-every")]
-    #[arg(requires = "every", allow_hyphen_values = true)]
-    audit_every: Option<String>,
+    #[arg(requires = "every", allow_hyphen_values = true, value_parser = duration::parse)]
+    audit_every: Option<Duration>,
 }
 
 /// Arguments of `windlass audit`.
@@ -60,9 +63,8 @@ pub(crate) async fn audit(arguments: AuditArguments, session: &mut Session) -> R
 /// Runs maintenance once, or repeatedly until SIGTERM, and prints what was done.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let queue = arguments.queue;
-    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
-    let audit_every = arguments.audit_every.as_deref();
-    let audits = AuditSchedule::parse("--audit-every", arguments.deep, audit_every)?;
+    let every = repeat::check_interval("--every", arguments.every)?;
+    let audits = AuditSchedule::new("--audit-every", arguments.deep, arguments.audit_every)?;
     let store = session.store().await?;
     let is_once = every.is_none();
     if let Some(queue) = queue.as_ref().filter(|_| is_once)

@@ -1,5 +1,7 @@
 //! `windlass interop bridge`: migrates work from an older system into a queue.
 
+use std::time::Duration;
+
 use crate::InteropServer;
 use crate::bridge::{Bridge, BridgeReport, BridgeSource};
 use crate::delayed_queue::{PREFIX, UNACKED_FOR};
@@ -9,9 +11,9 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use windlass::{OpenMode, QueueName};
 
+use windlass::duration;
 use windlass_terminal::exit::{CliError, Exit, Result};
 use windlass_terminal::output::Output;
-use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
 /// Arguments of `bridge`.
@@ -52,8 +54,8 @@ pub(crate) struct Arguments {
 
     /// How long a job may show no activity until its worker is dead, for processor [default: 9s] and
     /// delayed-queue [default: 10s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    silence: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    silence: Option<Duration>,
 
     /// Run until Ctrl-C instead of exiting when no work is left
     #[arg(long)]
@@ -147,7 +149,7 @@ fn source(arguments: &Arguments) -> Result<BridgeSource> {
     let from = arguments.source.as_ref().or(arguments.from.as_ref());
     let from = from.map_or("", String::as_str);
     let (system, name) = from.split_once(':').unwrap_or((from, ""));
-    let silence = parse::duration(arguments.silence.as_deref())?;
+    let silence = arguments.silence;
     let which = arguments.layout.as_deref();
     match system {
         "delayed-queue" if name.is_empty() => Ok(BridgeSource::DelayedQueue {

@@ -2,15 +2,16 @@
 
 mod logging;
 
+use std::time::Duration;
+
 use clap::Args;
-use windlass::duration;
 use windlass::store::{BootId, LeaseTime};
 use windlass_api::lines::LINE_BYTES_MAX_DEFAULT;
 use windlass_terminal::pipes::{check_line_max, outcome, stop};
 
+use windlass::duration;
 use windlass_terminal::env::flag_or;
 use windlass_terminal::exit::{Exit, Result};
-use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
 use crate::processor::{Identity, Processor, ProcessorOptions, check_namespace};
@@ -25,16 +26,16 @@ use crate::processor::{Identity, Processor, ProcessorOptions, check_namespace};
 )]
 pub struct Arguments {
     /// Interval between maintenance runs
-    #[arg(long, value_name = "D", default_value = "3s")]
-    tick: String,
+    #[arg(long, value_name = "D", default_value = "3s", value_parser = duration::parse)]
+    tick: Duration,
 
     /// How long a job stays offered before it returns to the front of its queue [default: 3 ticks]
-    #[arg(long, value_name = "D")]
-    lease: Option<String>,
+    #[arg(long, value_name = "D", value_parser = duration::parse)]
+    lease: Option<Duration>,
 
     /// How long a worker may be silent before its jobs return to their queues [default: 3 ticks]
-    #[arg(long, value_name = "D")]
-    worker_expiry: Option<String>,
+    #[arg(long, value_name = "D", value_parser = duration::parse)]
+    worker_expiry: Option<Duration>,
 
     #[arg(long, value_name = "NAME")]
     #[arg(help = "Namespace of incoming topics [default: default] [env: NAMESPACE_LISTENER]")]
@@ -79,7 +80,7 @@ pub async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
 }
 
 fn options(arguments: &Arguments) -> Result<ProcessorOptions> {
-    let tick = duration::parse(&arguments.tick)?;
+    let tick = arguments.tick;
     let mut options = ProcessorOptions::new(identity(arguments)?);
     let namespace = |name: &str| Ok(check_namespace(name).map(|()| name.to_owned())?);
     let listener = arguments.listener.as_deref();
@@ -91,9 +92,9 @@ fn options(arguments: &Arguments) -> Result<ProcessorOptions> {
         options.publisher = name;
     }
     options.tick = tick;
-    let expiry = parse::duration_or(arguments.lease.as_deref(), tick * 3)?;
+    let expiry = arguments.lease.unwrap_or(tick * 3);
     options.lease = LeaseTime::new(expiry)?;
-    let expiry = parse::duration_or(arguments.worker_expiry.as_deref(), tick * 3)?;
+    let expiry = arguments.worker_expiry.unwrap_or(tick * 3);
     options.worker_expiry = LeaseTime::new(expiry)?;
     options.line_bytes_max = arguments.line_max;
     Ok(options)

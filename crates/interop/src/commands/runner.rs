@@ -8,10 +8,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use windlass::Bytes;
+use windlass::duration;
 use windlass_exec::exec::KILL_AFTER_DEFAULT;
 use windlass_exec::{Environment, Launch, LogSink, ProgramExit, RunningProgram, Starter};
 use windlass_terminal::exit::Result;
-use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
 /// Delay after a transient error.
@@ -21,12 +21,12 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 pub(super) struct RunnerArguments {
     /// How long a running task may continue after a stop signal [default: 0s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    grace: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    grace: Option<Duration>,
 
     /// Time between SIGTERM and SIGKILL [default: 5s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    kill_after: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    kill_after: Option<Duration>,
 
     /// Exit when nothing is waiting
     #[arg(long)]
@@ -63,8 +63,8 @@ impl RunnerArguments {
         let runner = Runner {
             command: self.command,
             starter: Starter::new(launch, environment, talk.clone())?,
-            grace: parse::duration_or(self.grace.as_deref(), Duration::ZERO)?,
-            kill_after: parse::duration_or(self.kill_after.as_deref(), KILL_AFTER_DEFAULT)?,
+            grace: self.grace.unwrap_or(Duration::ZERO),
+            kill_after: self.kill_after.unwrap_or(KILL_AFTER_DEFAULT),
             is_burst: self.burst,
             talk,
             stopped,

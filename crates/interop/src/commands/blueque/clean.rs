@@ -1,8 +1,10 @@
 //! Cleans up after dead listeners, once or periodically.
 
+use std::time::Duration;
+
 use clap::Args;
+use windlass::duration;
 use windlass_terminal::exit::{Exit, Result};
-use windlass_terminal::parse;
 use windlass_terminal::repeat::{self, Repeat};
 use windlass_terminal::session::Session;
 
@@ -23,8 +25,8 @@ pub(crate) struct CleanArguments {
 
     /// Treat tasks of original Blueque clients on other machines as lost after this long without activity; must be
     /// longer than the longest task
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    silence: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    silence: Option<Duration>,
 
     /// Additional host name that original Blueque clients on this machine use; can be repeated
     #[arg(long, value_name = "NAME")]
@@ -35,8 +37,8 @@ pub(crate) struct CleanArguments {
     ignore_pids: bool,
 
     /// How long a task that an original client may be claiming must stay unchanged [default: 2s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    settle: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    settle: Option<Duration>,
 }
 
 /// Arguments of `clean`.
@@ -53,8 +55,8 @@ pub(crate) struct Arguments {
     queue: String,
 
     /// Run until stopped, with this interval between cleans
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    every: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    every: Option<Duration>,
 
     #[command(flatten)]
     options: CleanArguments,
@@ -68,17 +70,17 @@ impl CleanArguments {
         let mut options = CleanOptions::default();
         options.retry_lost = self.retry_lost;
         options.lost = self.lost;
-        options.silence = parse::duration(self.silence.as_deref())?;
+        options.silence = self.silence;
         options.hosts = self.host;
         options.ignores_pids = self.ignore_pids;
-        options.settle = parse::duration_or(self.settle.as_deref(), options.settle)?;
+        options.settle = self.settle.unwrap_or(options.settle);
         Ok(options)
     }
 }
 
 /// Cleans and prints a summary.
 pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
+    let every = repeat::check_interval("--every", arguments.every)?;
     let options = arguments.options.options()?;
     let queue = arguments.target.queue(&arguments.queue, session).await?;
     let rounds = Repeat::until_signal(every, session)?;

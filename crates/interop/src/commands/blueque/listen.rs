@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use windlass::duration;
 use windlass_terminal::exit::{CliError, Exit, Result};
-use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
 use super::clean::CleanArguments;
@@ -29,8 +29,8 @@ pub(crate) enum Command {
         queue: String,
 
         /// How long to wait if no task is available [default: do not wait]
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        wait: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        wait: Option<Duration>,
 
         #[command(flatten)]
         listener: ListenerArguments,
@@ -62,8 +62,8 @@ pub(crate) enum Command {
         listener: String,
 
         /// How long the listener stays alive from now [default: 5m]
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        alive: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        alive: Option<Duration>,
 
         #[command(flatten)]
         target: Target,
@@ -78,15 +78,15 @@ pub(crate) struct ListenerArguments {
     listener: Option<String>,
 
     /// How long the listener stays alive without a heartbeat; then its tasks go to others [default: 5m]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    alive: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    alive: Option<Duration>,
 }
 
 impl ListenerArguments {
     fn options(self) -> Result<ListenerOptions> {
         Ok(ListenerOptions {
             name: self.listener,
-            alive: parse::duration_or(self.alive.as_deref(), ALIVE_DEFAULT)?,
+            alive: self.alive.unwrap_or(ALIVE_DEFAULT),
         })
     }
 }
@@ -100,7 +100,7 @@ impl Command {
                 listener,
                 target,
             } => {
-                let wait = parse::duration_or(wait.as_deref(), Duration::ZERO)?;
+                let wait = wait.unwrap_or(Duration::ZERO);
                 let options = listener.options()?;
                 let is_named = options.name.is_some();
                 let queue = target.queue(&queue, session).await?;
@@ -128,7 +128,7 @@ impl Command {
                 alive,
                 target,
             } => {
-                let alive = parse::duration_or(alive.as_deref(), ALIVE_DEFAULT)?;
+                let alive = alive.unwrap_or(ALIVE_DEFAULT);
                 let queue = target.queue(&queue, session).await?;
                 queue.heartbeat(&listener, alive).await?;
                 let line = format!("{listener} is alive");

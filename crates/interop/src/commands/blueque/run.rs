@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
+use windlass::duration;
 use windlass::{Bytes, ErrorKind};
 use windlass_exec::{Launch, ProgramExit};
 use windlass_terminal::exit::{Exit, Result};
-use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
 use super::Target;
@@ -43,8 +43,8 @@ pub(crate) struct Arguments {
     queue: String,
 
     /// How long the listener stays alive without a heartbeat; heartbeats are sent automatically [default: 30s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    alive: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    alive: Option<Duration>,
 
     #[command(flatten)]
     runner: RunnerArguments,
@@ -89,7 +89,7 @@ pub(super) async fn run(
     launch: Launch,
 ) -> Result<Exit> {
     let mut options = ListenerOptions::default();
-    options.alive = parse::duration_or(arguments.alive.as_deref(), options.alive)?;
+    options.alive = arguments.alive.unwrap_or(options.alive);
     let clean = arguments.clean.options()?;
     let (runner, stop) = arguments.runner.open(session, launch)?;
     let blueque = arguments.target.open(session).await?;

@@ -45,8 +45,9 @@ pub(crate) enum Command {
         at: Option<String>,
 
         /// Delay from now
-        #[arg(long, value_name = "D", group = "when", allow_hyphen_values = true)]
-        delay: Option<String>,
+        #[arg(long, value_name = "D", group = "when")]
+        #[arg(allow_hyphen_values = true, value_parser = duration::parse)]
+        delay: Option<Duration>,
 
         #[command(flatten)]
         target: Target,
@@ -57,8 +58,8 @@ pub(crate) enum Command {
         queue: String,
 
         /// Run until stopped, with this interval between checks
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        every: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        every: Option<Duration>,
 
         #[command(flatten)]
         target: Target,
@@ -88,7 +89,7 @@ impl Command {
                 let eta = if let Some(at) = at {
                     Duration::from_millis(timestamp::parse(&at)?.as_ms())
                 } else {
-                    let delay = duration::parse(delay.as_deref().unwrap_or("0s"))?;
+                    let delay = delay.unwrap_or_default();
                     Duration::from_micros(SystemClock.now_us()) + delay
                 };
                 let parameters = bytes_or_stdin(parameters)?;
@@ -101,7 +102,7 @@ impl Command {
                 every,
                 target,
             } => {
-                let every = repeat::parse_interval("--every", every.as_deref())?;
+                let every = repeat::check_interval("--every", every)?;
                 let queue = target.queue(&queue, session).await?;
                 let rounds = Repeat::until_signal(every, session)?;
                 let mut moved = 0;

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use windlass::duration;
 use windlass::{Bytes, Due, Error, ErrorKind};
 use windlass_api::timestamp;
 use windlass_terminal::exit::{CliError, Exit, Result};
 use windlass_terminal::input::bytes_or_stdin;
-use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
 use super::Target;
@@ -32,8 +32,9 @@ pub(crate) struct Submit {
     at: Option<String>,
 
     /// Delay from now
-    #[arg(long, value_name = "D", group = "when", allow_hyphen_values = true)]
-    delay: Option<String>,
+    #[arg(long, value_name = "D", group = "when")]
+    #[arg(allow_hyphen_values = true, value_parser = duration::parse)]
+    delay: Option<Duration>,
 
     #[command(flatten)]
     target: Target,
@@ -50,8 +51,8 @@ pub(crate) enum Command {
     )]
     Take {
         /// How long to wait if no job is due [default: do not wait]
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        wait: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        wait: Option<Duration>,
 
         #[command(flatten)]
         target: Target,
@@ -64,8 +65,8 @@ pub(crate) enum Command {
         job: HeldJob,
 
         /// Delay before it is due again [default: none, it goes to the back of the line]
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        delay: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        delay: Option<Duration>,
 
         /// Return it to the front of the line, because it was not tried
         #[arg(long, conflicts_with = "delay")]
@@ -92,7 +93,7 @@ pub(crate) struct HeldJob {
 
 /// Submits a job.
 pub(super) async fn submit(arguments: Submit, session: &mut Session) -> Result<Exit> {
-    let due = match (&arguments.at, parse::duration(arguments.delay.as_deref())?) {
+    let due = match (&arguments.at, arguments.delay) {
         (Some(at), _) => Due::At(timestamp::parse(at)?),
         (None, delay) => delay.map_or(Due::Now, Due::After),
     };
@@ -106,7 +107,7 @@ impl Command {
     pub(super) async fn run(self, session: &mut Session) -> Result<Exit> {
         match self {
             Self::Take { wait, target } => {
-                let wait = parse::duration_or(wait.as_deref(), Duration::ZERO)?;
+                let wait = wait.unwrap_or(Duration::ZERO);
                 take(&target.open(session).await?, wait, session).await
             }
             Self::Ack(job) => {
@@ -119,7 +120,7 @@ impl Command {
                 )
             }
             Self::Nack { job, delay, front } => {
-                let to = match parse::duration(delay.as_deref())? {
+                let to = match delay {
                     Some(delay) => ReturnTo::Backlog(delay),
                     None if front => ReturnTo::Front,
                     None => ReturnTo::Back,

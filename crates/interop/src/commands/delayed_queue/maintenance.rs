@@ -1,8 +1,10 @@
 //! What the leader of the original does: moves due jobs, and returns jobs of dead workers.
 
+use std::time::Duration;
+
 use clap::Args;
+use windlass::duration;
 use windlass_terminal::exit::{Exit, Result};
-use windlass_terminal::parse;
 use windlass_terminal::repeat::{self, Repeat};
 use windlass_terminal::session::Session;
 
@@ -14,8 +16,8 @@ use crate::delayed_queue::{RescueReport, UNACKED_FOR};
 #[derive(Debug, Args)]
 pub(crate) struct Due {
     /// Run until stopped, with this interval between checks
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    every: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    every: Option<Duration>,
 
     #[command(flatten)]
     target: Target,
@@ -30,12 +32,12 @@ pub(crate) struct Due {
 )]
 pub(crate) struct Monitor {
     /// Run until stopped, with this interval between checks
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    every: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    every: Option<Duration>,
 
     /// How long a job may be unacknowledged; longer than original workers run a job [default: 10s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    unacked_for: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    unacked_for: Option<Duration>,
 
     #[command(flatten)]
     target: Target,
@@ -43,7 +45,7 @@ pub(crate) struct Monitor {
 
 /// Moves due jobs.
 pub(super) async fn due(arguments: Due, session: &mut Session) -> Result<Exit> {
-    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
+    let every = repeat::check_interval("--every", arguments.every)?;
     let queue = arguments.target.open(session).await?;
     let rounds = Repeat::until_signal(every, session)?;
     let mut moved = 0;
@@ -57,8 +59,8 @@ pub(super) async fn due(arguments: Due, session: &mut Session) -> Result<Exit> {
 
 /// Returns jobs of dead workers.
 pub(super) async fn monitor(arguments: Monitor, session: &mut Session) -> Result<Exit> {
-    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
-    let unacked_for = parse::duration_or(arguments.unacked_for.as_deref(), UNACKED_FOR)?;
+    let every = repeat::check_interval("--every", arguments.every)?;
+    let unacked_for = arguments.unacked_for.unwrap_or(UNACKED_FOR);
     let queue = arguments.target.open(session).await?;
     let queue = queue.with_unacked_for(unacked_for);
     let rounds = Repeat::until_signal(every, session)?;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
+use windlass::duration;
 use windlass_exec::{Launch, ProgramExit};
 use windlass_terminal::exit::{Exit, Result};
-use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
 use super::Target;
@@ -36,16 +36,16 @@ const LEADER_EVERY: Duration = Duration::from_secs(1);
 )]
 pub(crate) struct Arguments {
     /// Time limit of a job [default: no limit]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    timeout: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    timeout: Option<Duration>,
 
     /// Delay before a failed job is due again [default: 1s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    retry_after: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    retry_after: Option<Duration>,
 
     /// How long a job may be unacknowledged; longer than original workers run a job [default: 10s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    unacked_for: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    unacked_for: Option<Duration>,
 
     #[command(flatten)]
     target: Target,
@@ -76,10 +76,10 @@ pub(super) async fn run(
     session: &mut Session,
     launch: Launch,
 ) -> Result<Exit> {
-    let unacked_for = parse::duration_or(arguments.unacked_for.as_deref(), UNACKED_FOR)?;
+    let unacked_for = arguments.unacked_for.unwrap_or(UNACKED_FOR);
     let queue = arguments.target.open(session).await?;
-    let timeout = parse::duration(arguments.timeout.as_deref())?;
-    let retry_after = parse::duration_or(arguments.retry_after.as_deref(), RETRY_AFTER)?;
+    let timeout = arguments.timeout;
+    let retry_after = arguments.retry_after.unwrap_or(RETRY_AFTER);
     let (runner, stop) = arguments.runner.open(session, launch)?;
     let worker = Worker {
         queue: queue.with_unacked_for(unacked_for),

@@ -1,9 +1,11 @@
 //! Returns abandoned items to the queue, once or periodically.
 
+use std::time::Duration;
+
 use clap::Args;
+use windlass::duration;
 use windlass_terminal::exit::{Exit, Result};
 use windlass_terminal::output::Output;
-use windlass_terminal::parse;
 use windlass_terminal::repeat::{self, AuditSchedule, Repeat};
 use windlass_terminal::session::Session;
 
@@ -26,16 +28,17 @@ pub(crate) struct Arguments {
     deep: bool,
 
     /// Run until stopped, with this interval between cleans; use about the shortest lease
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    every: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    every: Option<Duration>,
 
     /// Interval between deep cleans, with --every
-    #[arg(long, value_name = "D", requires = "every", allow_hyphen_values = true)]
-    deep_every: Option<String>,
+    #[arg(long, value_name = "D", requires = "every")]
+    #[arg(allow_hyphen_values = true, value_parser = duration::parse)]
+    deep_every: Option<Duration>,
 
     /// How long an item may be in the wrong list before it is moved [default: 2s]
-    #[arg(long, value_name = "D", allow_hyphen_values = true)]
-    grace: Option<String>,
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+    grace: Option<Duration>,
 
     #[command(flatten)]
     target: Target,
@@ -43,15 +46,10 @@ pub(crate) struct Arguments {
 
 /// Cleans and prints what was done, once or until a signal arrives.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
-    let every = repeat::parse_interval("--every", arguments.every.as_deref())?;
-    let deep = AuditSchedule::parse(
-        "--deep-every",
-        arguments.deep,
-        arguments.deep_every.as_deref(),
-    )?;
-    let grace = parse::duration(arguments.grace.as_deref())?;
+    let every = repeat::check_interval("--every", arguments.every)?;
+    let deep = AuditSchedule::new("--deep-every", arguments.deep, arguments.deep_every)?;
     let mut queue = arguments.target.open(session).await?;
-    if let Some(grace) = grace {
+    if let Some(grace) = arguments.grace {
         queue = queue.with_grace(grace);
     }
     let rounds = Repeat::until_signal(every, session)?;

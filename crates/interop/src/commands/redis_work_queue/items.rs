@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use windlass::duration;
 use windlass_api::{Code, Error};
 use windlass_terminal::exit::{CliError, Exit, Result};
 use windlass_terminal::input::bytes_or_stdin;
-use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
 use super::Target;
@@ -49,12 +49,12 @@ pub(crate) enum Command {
     )]
     Lease {
         /// Lease duration [default: 30s]
-        #[arg(long = "lease", value_name = "D", allow_hyphen_values = true)]
-        time: Option<String>,
+        #[arg(long = "lease", value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        time: Option<Duration>,
 
         /// How long to wait if no item is available [default: do not wait]
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        wait: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        wait: Option<Duration>,
 
         /// Session id [default: random]
         #[arg(long, value_name = "ID")]
@@ -84,8 +84,8 @@ pub(crate) enum Command {
         item: LeasedItem,
 
         /// New lease duration, starting now [default: 30s]
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        lease: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        lease: Option<Duration>,
     },
     /// Return an item to the front of the queue
     #[command(
@@ -130,8 +130,8 @@ impl Command {
                 session: id,
                 target,
             } => {
-                let lease = parse::duration_or(time.as_deref(), LEASE)?;
-                let wait = parse::duration_or(wait.as_deref(), Duration::ZERO)?;
+                let lease = time.unwrap_or(LEASE);
+                let wait = wait.unwrap_or(Duration::ZERO);
                 let mut queue = target.open(session).await?;
                 if let Some(id) = id {
                     queue = queue.with_session(id);
@@ -150,7 +150,7 @@ impl Command {
                 print_end(session, id, "completed")
             }
             Self::Renew { item, lease } => {
-                let lease = parse::duration_or(lease.as_deref(), LEASE)?;
+                let lease = lease.unwrap_or(LEASE);
                 let is_held = item.open(session).await?.renew(&item.id, lease).await?;
                 item.end(is_held, "renewed", session)
             }

@@ -1,13 +1,14 @@
 //! Starts, stops, finishes and lists processes.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
+use windlass::duration;
 use windlass::{Error, ErrorKind};
 use windlass_terminal::exit::{CliError, Exit, Result};
 use windlass_terminal::input::bytes_or_stdin;
-use windlass_terminal::parse;
 use windlass_terminal::session::Session;
 
 use super::{Target, task};
@@ -31,8 +32,8 @@ pub(crate) enum Command {
         worker: String,
 
         /// How long to wait if no task is available [default: do not wait]
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        wait: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        wait: Option<Duration>,
 
         #[command(flatten)]
         target: Target,
@@ -85,7 +86,7 @@ impl Command {
                 wait,
                 target,
             } => {
-                let wait = parse::duration(wait.as_deref())?;
+                let wait = wait;
                 let worqr = target.open(session).await?;
                 let mut process = worqr.start_task(&worker, &queue).await?;
                 if let (None, Some(wait)) = (&process, wait) {

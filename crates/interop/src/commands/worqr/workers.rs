@@ -1,9 +1,11 @@
 //! Starts workers, keeps them alive, lets them serve queues, and fails them.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
+use windlass::duration;
 use windlass::{Error, ErrorKind};
 use windlass_terminal::exit::{CliError, Exit, Result};
-use windlass_terminal::parse;
 use windlass_terminal::repeat::{self, Repeat};
 use windlass_terminal::session::Session;
 
@@ -28,8 +30,8 @@ pub(crate) enum Command {
         worker: String,
 
         /// How long the worker stays alive without a heartbeat [default: 3s]
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        timeout: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        timeout: Option<Duration>,
 
         /// No timeout: the worker stays alive until it is failed
         #[arg(long, conflicts_with = "timeout")]
@@ -49,8 +51,8 @@ pub(crate) enum Command {
         worker: String,
 
         /// How long the worker stays alive from now [default: 3s]
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        timeout: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        timeout: Option<Duration>,
 
         #[command(flatten)]
         target: Target,
@@ -77,8 +79,8 @@ pub(crate) enum Command {
     /// Declare workers dead whose timer ran out, and return their tasks
     Cleanup {
         /// Run until stopped, with this interval between cleanups
-        #[arg(long, value_name = "D", allow_hyphen_values = true)]
-        every: Option<String>,
+        #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
+        every: Option<Duration>,
 
         #[command(flatten)]
         target: Target,
@@ -112,7 +114,7 @@ impl Command {
                 let lifetime = if permanent {
                     Lifetime::Permanent
                 } else {
-                    Lifetime::Expiring(parse::duration_or(timeout.as_deref(), TIMEOUT)?)
+                    Lifetime::Expiring(timeout.unwrap_or(TIMEOUT))
                 };
                 let worqr = target.open(session).await?;
                 if stay {
@@ -126,7 +128,7 @@ impl Command {
                 timeout,
                 target,
             } => {
-                let timeout = parse::duration_or(timeout.as_deref(), TIMEOUT)?;
+                let timeout = timeout.unwrap_or(TIMEOUT);
                 let worqr = target.open(session).await?;
                 if !worqr.keep_worker_alive(&worker, timeout).await? {
                     return Err(timer_ran_out(&worker));
@@ -161,7 +163,7 @@ impl Command {
             }
             Self::FailWorker { worker, target } => fail(&worker, target, session).await,
             Self::Workers { target } => list(target, session).await,
-            Self::Cleanup { every, target } => cleanup(every.as_deref(), target, session).await,
+            Self::Cleanup { every, target } => cleanup(every, target, session).await,
         }
     }
 }
@@ -251,8 +253,8 @@ async fn fail(worker: &str, target: Target, session: &mut Session) -> Result<Exi
 }
 
 /// Cleans up, once or periodically.
-async fn cleanup(every: Option<&str>, target: Target, session: &mut Session) -> Result<Exit> {
-    let every = repeat::parse_interval("--every", every)?;
+async fn cleanup(every: Option<Duration>, target: Target, session: &mut Session) -> Result<Exit> {
+    let every = repeat::check_interval("--every", every)?;
     let worqr = target.open(session).await?;
     let rounds = Repeat::until_signal(every, session)?;
     let mut total = WorqrCleanReport::default();
