@@ -18,6 +18,8 @@ pub(crate) struct HeldClaims {
     by_boot: Vec<BootClaims>,
     /// A blocking claim is in flight. It moves on to further numbers, so no other claim may start.
     pub(crate) is_blocking: bool,
+    /// When the renewal loop wakes up by itself.
+    wakes_at: BootTime,
 }
 
 /// The claims of one boot id.
@@ -147,6 +149,7 @@ impl HeldClaims {
         Self {
             by_boot: vec![BootClaims::new(boot)],
             is_blocking: false,
+            wakes_at: BootTime::NEVER,
         }
     }
 
@@ -170,8 +173,8 @@ impl HeldClaims {
         (entry.boot.clone(), entry.seq)
     }
 
-    /// Records the reply to a claim and its jobs, if any. Returns true if the renewal loop has to wake
-    /// up for it.
+    /// Records the reply to a claim and its jobs, if any. Returns true if the renewal loop has to be woken
+    /// for it: not if it wakes up early enough by itself, so a busy worker wakes it rarely.
     pub(crate) fn claim_answered(
         &mut self,
         boot: &BootId,
@@ -179,6 +182,7 @@ impl HeldClaims {
         held: Option<(Token, Vec<Arc<Attempt>>)>,
         renew_at: BootTime,
     ) -> bool {
+        let wakes_at = self.wakes_at;
         let Some(entry) = self.by_boot.iter_mut().find(|entry| entry.boot == *boot) else {
             return false;
         };
@@ -203,7 +207,7 @@ impl HeldClaims {
             entry.renew_now();
             return true;
         }
-        was_idle && !entry.is_idle()
+        was_idle && !entry.is_idle() && renew_at < wakes_at
     }
 
     /// Records that a claim was abandoned. The next renewal releases the jobs it may have been given,
@@ -269,6 +273,13 @@ impl HeldClaims {
         let busy = self.by_boot.iter().filter(|entry| !entry.is_idle());
         let renewal = busy.map(BootClaims::due_at).min();
         renewal.into_iter().chain(self.next_expiry()).min()
+    }
+
+    /// Like [`next_wakeup`](Self::next_wakeup), but `latest` at the latest: the loop sleeps until then.
+    pub(crate) fn plan_wakeup(&mut self, latest: BootTime) -> Option<BootTime> {
+        let next = self.next_wakeup().map(|next| next.min(latest));
+        self.wakes_at = next.unwrap_or(BootTime::NEVER);
+        next
     }
 
     /// When the first lease expires locally; `None` while no job is held.

@@ -21,7 +21,8 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>, store: Arc<dyn Store>) {
     let mut is_failing = false;
     loop {
-        let next = queue.held_claims().next_wakeup();
+        let latest = BootTime::now().plus(SLEEP_MAX);
+        let next = queue.held_claims().plan_wakeup(latest);
         tokio::select! {
             () = sleep_until(next) => {}
             () = queue.renew.notified() => {}

@@ -34,9 +34,16 @@ pub(crate) struct Deadline {
 /// All deadlines, earliest first.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    entries: Mutex<BTreeMap<DeadlineKey, Deadline>>,
+    entries: Mutex<Entries>,
     count: AtomicU64,
     earlier: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_time: BTreeMap<DeadlineKey, Deadline>,
+    /// When [`Deadlines::next`] wakes up by itself, even if the deadline that it waits for is removed.
+    wakes_at: Option<Instant>,
 }
 
 impl Deadlines {
@@ -54,19 +61,17 @@ impl Deadlines {
             attempt: Arc::downgrade(attempt),
         };
         let mut entries = lock(&self.entries);
-        let is_first = entries
-            .first_key_value()
-            .is_none_or(|(first, _)| key < *first);
-        entries.insert(key, entry);
+        let is_earlier = entries.wakes_at.is_none_or(|wakes_at| at < wakes_at);
+        entries.by_time.insert(key, entry);
         drop(entries);
-        if is_first {
+        if is_earlier {
             self.earlier.notify_one();
         }
         key
     }
 
     pub(crate) fn remove(&self, key: DeadlineKey) {
-        lock(&self.entries).remove(&key);
+        lock(&self.entries).by_time.remove(&key);
     }
 
     /// Waits for the next deadline.
@@ -75,10 +80,13 @@ impl Deadlines {
             let wait = {
                 let mut entries = lock(&self.entries);
                 let now = Instant::now();
-                match entries.first_entry() {
-                    Some(first) if first.key().0 <= now => return first.remove(),
-                    first => first.map_or(Duration::MAX, |first| first.key().0 - now),
+                let first = entries.by_time.first_entry();
+                let at = first.as_ref().map(|first| first.key().0);
+                if let Some(first) = first.filter(|first| first.key().0 <= now) {
+                    return first.remove();
                 }
+                entries.wakes_at = at;
+                at.map_or(Duration::MAX, |at| at - now)
             };
             let _ = timeout(wait, self.earlier.notified()).await;
         }

@@ -12,8 +12,18 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// Adds an answered claim of `jobs` jobs.
 fn hold(held_claims: &mut HeldClaims, jobs: usize) -> Vec<Arc<Attempt>> {
+    hold_until(held_claims, jobs, (BootTime::now(), BootTime::NEVER)).0
+}
+
+/// Adds an answered claim that expires and is renewed at these times. Returns whether the renewal loop has to
+/// be woken.
+fn hold_until(
+    held_claims: &mut HeldClaims,
+    jobs: usize,
+    (expiry, renew_at): (BootTime, BootTime),
+) -> (Vec<Arc<Attempt>>, bool) {
     let (boot, number) = held_claims.next_claim();
-    let expiry = Arc::new(LocalExpiry::at(BootTime::now()));
+    let expiry = Arc::new(LocalExpiry::at(expiry));
     let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
     let queue = QueueName::new("mail").expect("valid name");
     let origin = Arc::new(Origin::new(store, queue));
@@ -26,8 +36,29 @@ fn hold(held_claims: &mut HeldClaims, jobs: usize) -> Vec<Arc<Attempt>> {
         })
         .collect();
     let held = Some((token, attempts.clone()));
-    held_claims.claim_answered(&boot, (number, number), held, BootTime::NEVER);
-    attempts
+    let is_woken = held_claims.claim_answered(&boot, (number, number), held, renew_at);
+    (attempts, is_woken)
+}
+
+#[test]
+fn the_renewal_loop_is_not_woken_for_a_claim_if_it_wakes_up_early_enough() {
+    let mut held_claims = HeldClaims::new(BootId::generate());
+    let now = BootTime::now();
+    let late = (BootTime::NEVER, now.plus(3 * SOON));
+    let (first, is_woken) = hold_until(&mut held_claims, 1, late);
+    assert!(is_woken, "it sleeps without end");
+    held_claims.plan_wakeup(now.plus(SOON));
+
+    held_claims.remove(&first, true);
+    let (second, is_woken) = hold_until(&mut held_claims, 1, late);
+    assert!(!is_woken);
+    held_claims.remove(&second, true);
+    let (third, is_woken) = hold_until(&mut held_claims, 1, (BootTime::NEVER, now));
+    assert!(is_woken, "it is due before");
+
+    held_claims.remove(&third, true);
+    assert_eq!(held_claims.plan_wakeup(now.plus(SOON)), None);
+    assert!(hold_until(&mut held_claims, 1, late).1);
 }
 
 fn job() -> ClaimedJob {
