@@ -8,18 +8,23 @@ use tokio::time::Instant;
 /// The slowest link, in bytes per second, on which a large call is not given up.
 const RATE_MIN: usize = 64 * 1024;
 
+/// The longest timeout: a later time may not exist.
+const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 86_400);
+
 tokio::task_local! {
     static DEADLINE: Instant;
 }
 
-/// Runs a call that sends `bytes` with one deadline for everything it sends.
-pub async fn within<F: Future>(timeout: Duration, bytes: usize, call: F) -> F::Output {
+/// Runs a call that sends `bytes` with one deadline for everything it sends, no later than that of the call it
+/// is a part of.
+pub fn within<F: Future>(
+    timeout: Duration,
+    bytes: usize,
+    call: F,
+) -> impl Future<Output = F::Output> {
     let sending = Duration::from_secs(u64::try_from(bytes / RATE_MIN).unwrap_or(u64::MAX));
-    let deadline = Instant::now().checked_add(timeout.saturating_add(sending));
-    match deadline {
-        Some(deadline) => DEADLINE.scope(deadline, call).await,
-        None => call.await,
-    }
+    let timeout = timeout.saturating_add(sending).min(TIMEOUT_MAX);
+    DEADLINE.scope(at_most(Instant::now() + timeout), call)
 }
 
 /// Gives a part of the current call, to be spawned as a task, the deadline of the call.

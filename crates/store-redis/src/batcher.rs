@@ -1,7 +1,7 @@
 //! Batches calls that are made while a round trip is in flight, so that they share the next one.
 //!
-//! No timer: a lone call is sent immediately; calls made while one is in flight go out together in
-//! the next.
+//! No timer: a lone call is sent immediately, by its caller; calls made while one is in flight go out
+//! together in the next, sent by a task.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -79,12 +79,29 @@ where
         }))
     }
 
-    /// Sends items in the next batch and returns their results, in order. If the caller is dropped
-    /// before its items are sent, they are not sent.
-    pub(crate) async fn call(&self, items: Vec<T>) -> Result<Vec<R>> {
+    /// Sends items and returns their results, in order: alone if a batch may be sent now, otherwise in the
+    /// next batch. If the caller is dropped before its items are sent, they are not sent. The deadline is
+    /// for waiting and sending together; longer while bytes move.
+    pub(crate) async fn call_until(&self, until: Instant, items: Vec<T>) -> Result<Vec<R>> {
         if items.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(slot) = self.0.enter_alone() {
+            // What is sent has a deadline of its own.
+            let count = items.len();
+            let results = (self.0.run)(items).await?;
+            drop(slot);
+            return if results.len() == count {
+                Ok(results)
+            } else {
+                Err(miscounted(count, results.len()))
+            };
+        }
+        let replied = self.0.progress.wait(until, self.call_in_batch(items)).await;
+        replied.unwrap_or_else(|| Err(timed_out()))
+    }
+
+    async fn call_in_batch(&self, items: Vec<T>) -> Result<Vec<R>> {
         let (reply, replied) = oneshot::channel();
         self.0.pending().calls.push_back(PendingCall {
             weight: items.iter().map(&self.0.weigh).sum(),
@@ -94,12 +111,6 @@ where
         self.0.send_batches();
         replied.await.unwrap_or_else(|_| Err(aborted()))
     }
-
-    /// Like [`Self::call`], with a deadline for waiting and sending together; longer while bytes move.
-    pub(crate) async fn call_until(&self, until: Instant, items: Vec<T>) -> Result<Vec<R>> {
-        let replied = self.0.progress.wait(until, self.call(items)).await;
-        replied.unwrap_or_else(|| Err(timed_out()))
-    }
 }
 
 impl<T, R> Inner<T, R>
@@ -107,6 +118,16 @@ where
     T: Send + 'static,
     R: Send + 'static,
 {
+    /// A place in flight for a call that has nothing to wait for, and nothing to share a batch with.
+    fn enter_alone(self: &Arc<Self>) -> Option<InFlight<T, R>> {
+        let mut pending = self.pending();
+        let is_alone = pending.calls.is_empty() && pending.in_flight < self.limits.in_flight;
+        is_alone.then(|| {
+            pending.in_flight += 1;
+            InFlight(Arc::clone(self))
+        })
+    }
+
     /// Sends as many batches as may be in flight. A batch completes even if its callers are dropped.
     fn send_batches(self: &Arc<Self>) {
         loop {
@@ -188,7 +209,12 @@ struct InFlight<T: Send + 'static, R: Send + 'static>(Arc<Inner<T, R>>);
 
 impl<T: Send + 'static, R: Send + 'static> Drop for InFlight<T, R> {
     fn drop(&mut self) {
-        self.0.pending().in_flight -= 1;
+        let mut pending = self.0.pending();
+        pending.in_flight -= 1;
+        if pending.calls.is_empty() {
+            return;
+        }
+        drop(pending);
         // During runtime shutdown nothing can be spawned; pending callers get an error.
         if tokio::runtime::Handle::try_current().is_ok() {
             self.0.send_batches();

@@ -271,13 +271,13 @@ impl Store for RedisStore {
 impl RedisStore {
     /// Runs a call with one deadline for all its script calls. Not for calls whose pages are as many as
     /// the store has, such as purge and leave: those make progress with each page.
-    async fn within<T>(&self, call: impl Future<Output = T>) -> T {
-        self.sending(0, call).await
+    fn within<T>(&self, call: impl Future<Output = T>) -> impl Future<Output = T> {
+        self.sending(0, call)
     }
 
     /// Runs a call that sends this many bytes of payloads or results.
-    async fn sending<T>(&self, bytes: usize, call: impl Future<Output = T>) -> T {
-        deadline::within(self.link().address().timeout, bytes, call).await
+    fn sending<T>(&self, bytes: usize, call: impl Future<Output = T>) -> impl Future<Output = T> {
+        deadline::within(self.link().address().timeout, bytes, call)
     }
 
     /// Reports outcomes of fail, release or snooze.

@@ -12,6 +12,14 @@ const LIMITS: BatchLimits = BatchLimits {
     in_flight: 1,
 };
 
+impl<T: Send + 'static, R: Send + 'static> Batcher<T, R> {
+    /// A call whose deadline plays no part.
+    async fn call(&self, items: Vec<T>) -> Result<Vec<R>> {
+        let far = Instant::now() + Duration::from_secs(3_600);
+        self.call_until(far, items).await
+    }
+}
+
 impl<T, R> Clone for Batcher<T, R> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -96,6 +104,21 @@ async fn a_lone_call_is_sent_at_once_and_later_calls_go_together() {
     assert_eq!(results(third).await, [40]);
     let empty = gate.batcher.call(Vec::new()).await.expect("an empty call");
     assert!(empty.is_empty());
+}
+
+#[tokio::test]
+async fn a_lone_call_spawns_no_task_and_sets_no_timer() {
+    let run = |items: Vec<u32>| async move { Ok(items) };
+    let batcher = Batcher::new(LIMITS, LinkProgress::new(None), |_| 1, run);
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let before = metrics.num_alive_tasks();
+    let mut call = Box::pin(batcher.call(vec![1]));
+
+    // Ready at the first poll: nothing else had to run in between.
+    let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(call.as_mut().poll(cx))).await;
+
+    assert!(matches!(polled, std::task::Poll::Ready(Ok(_))));
+    assert_eq!(metrics.num_alive_tasks(), before);
 }
 
 #[tokio::test]
@@ -188,13 +211,18 @@ async fn an_error_goes_to_every_caller_of_the_batch_and_to_no_other() {
 async fn a_batch_that_panics_stalls_no_caller() {
     for broken in [14, 15] {
         let mut gate = Gate::new(LIMITS);
-        let first = gate.call(&[broken]).await;
+        let lone = gate.call(&[broken]).await;
+        gate.batch().await;
+        let batched = gate.call(&[broken]).await;
+        gate.release();
         gate.batch().await;
         let later = gate.call(&[3]).await;
         gate.release();
         gate.batch().await;
         gate.release();
-        soon(first).await.expect("no panic").expect_err("broken");
+        // A lone call panics in the task of its caller.
+        assert!(!matches!(soon(lone).await, Ok(Ok(_))));
+        soon(batched).await.expect("no panic").expect_err("broken");
         assert_eq!(results(later).await, [30]);
     }
 }
@@ -206,11 +234,11 @@ async fn a_dropped_caller_stalls_no_other() {
     assert_eq!(gate.batch().await, [1]);
     let second = gate.call(&[2]).await;
     let third = gate.call(&[3]).await;
-    first.abort();
     second.abort();
-    assert!(first.await.is_err() && second.await.is_err());
-    gate.release();
-    // The batch in flight completes; the pending call is dropped.
+    assert!(second.await.is_err());
+    first.abort();
+    assert!(first.await.is_err());
+    // The call in flight makes room; the pending one is not sent.
     assert_eq!(gate.batch().await, [3]);
     gate.release();
     assert_eq!(results(third).await, [30]);
