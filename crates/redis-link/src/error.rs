@@ -151,6 +151,16 @@ impl CallError {
         )
     }
 
+    /// The call could not be sent before its deadline: nothing was done.
+    pub(crate) fn not_sent_in_time(server: &dyn fmt::Display) -> Self {
+        Self::new(
+            Recovery::BackOff,
+            ErrorKind::StoreUnreachable,
+            format!("the call to Redis at {server} timed out before it was sent"),
+            CHECK_SERVER,
+        )
+    }
+
     /// No primary is known at the moment: nothing was done.
     pub(crate) fn no_server(why: impl fmt::Display) -> Self {
         Self::new(

@@ -3,8 +3,9 @@
 //!
 //! # Modules
 //!
-//! - Servers: [`dial`] opens a stream (with [`tls`]), [`stream`] records its [`progress`] and has a
-//!   [`reply_limit`], [`conn`] is one connection, [`node`] one server with its connections. [`topology`]
+//! - Servers: [`dial`] opens a stream (with [`tls`]), [`stream`] records its [`progress`], [`wire`] writes each
+//!   [`request`] to it and reads replies ([`reply_reader`], with a [`reply_limit`]), [`conn`] is one
+//!   connection, [`node`] one server with its connections. [`topology`]
 //!   finds the primary: one server, [`sentinel`] (with [`sentinel_events`]) or [`cluster`];
 //!   [`single_flight`] lets concurrent callers share one lookup.
 //! - Calls: [`call`] is a script call, [`slot`] computes its hash slot, [`retry`] retries it with
@@ -39,6 +40,8 @@ mod node;
 mod progress;
 mod push;
 mod reply_limit;
+mod reply_reader;
+mod request;
 mod retry;
 mod sentinel;
 mod sentinel_events;
@@ -49,6 +52,7 @@ mod stream;
 mod subscriber;
 mod tls;
 mod topology;
+mod wire;
 
 pub use blocking_pop::WaitOn;
 pub use call::Call;
@@ -61,6 +65,7 @@ pub use subscriber::{Subscriber, SubscriberEvent};
 
 use check::Health;
 use durability::Confirmation;
+use request::BySource;
 use retry::{CallRetry, Route};
 use topology::Topology;
 
@@ -140,31 +145,33 @@ impl Link {
         }
     }
 
-    /// Runs scripts of one slot like [`Link::run_idempotent`], one after the other, until one of them
-    /// replies with something else than a list. Then waits once for the durability the URL requests.
-    /// Returns the replies, as far as there are any, and the level reached before the timeout.
+    /// Runs scripts of one slot like [`Link::run_idempotent`], sent together. Then waits once for the durability
+    /// the URL requests. Returns the replies up to the first that is not a list, as far as there are any,
+    /// and the level reached before the timeout.
     pub async fn run_durable(&self, calls: &[Call]) -> (Vec<Value>, Result<DurabilityLevel>) {
         let confirmation = match self.inner.address.durability {
             DurabilityLevel::Synced if self.inner.health.is_always_synced() => {
-                Confirmation::AlwaysSynced
+                Some(Confirmation::AlwaysSynced)
             }
-            DurabilityLevel::Synced => Confirmation::LocalSync,
-            DurabilityLevel::Replicated(count) => Confirmation::Replicas(count),
-            _ => {
-                let mut replies = Vec::with_capacity(calls.len());
-                for call in calls {
-                    match self.run_idempotent(call).await {
-                        Ok(reply) => replies.push(reply),
-                        Err(error) => return (replies, Err(error)),
-                    }
-                    if replies.last().is_some_and(durability::is_refused) {
-                        break;
-                    }
-                }
-                return (replies, Ok(DurabilityLevel::Memory));
-            }
+            DurabilityLevel::Synced => Some(Confirmation::LocalSync),
+            DurabilityLevel::Replicated(count) => Some(Confirmation::Replicas(count)),
+            _ => None,
         };
-        durability::run(&self.inner, calls, confirmation, Resend::Safe).await
+        match (calls, confirmation) {
+            ([call], None) => match self.run_idempotent(call).await {
+                Ok(reply) => (vec![reply], Ok(DurabilityLevel::Memory)),
+                Err(error) => (Vec::new(), Err(error)),
+            },
+            _ => {
+                Box::pin(durability::run(
+                    &self.inner,
+                    calls,
+                    confirmation,
+                    Resend::Safe,
+                ))
+                .await
+            }
+        }
     }
 
     /// Runs a script that claims or ends jobs. With `replicated:N` it waits for the replicas; the second
@@ -178,7 +185,7 @@ impl Link {
             return Ok((self.run_with_retries(call, resend).await?, None));
         };
         let calls = std::slice::from_ref(call);
-        let confirmation = Confirmation::Replicas(count);
+        let confirmation = Some(Confirmation::Replicas(count));
         let (mut replies, level) = durability::run(&self.inner, calls, confirmation, resend).await;
         let unconfirmed = unconfirmed(level?, count);
         Ok((replies.pop().unwrap_or(Value::Nil), unconfirmed))
@@ -247,10 +254,9 @@ impl Link {
 
     async fn run_with_retries(&self, call: &Call, resend: Resend) -> Result<Value> {
         let mut retry = self.retry(slot_of_call(call), resend);
-        let by_sha = call.by_sha();
         loop {
             let route = retry.route().await?;
-            match run_script(&route, call, &by_sha, &retry).await {
+            match run_script(&route, call, &retry).await {
                 Ok(value) => return Ok(value),
                 Err(error) => retry.wait_after(error).await?,
             }
@@ -270,16 +276,11 @@ impl fmt::Debug for Link {
 
 /// Runs a script by its SHA. After NOSCRIPT it sends the source with EVAL, so that a concurrent
 /// SCRIPT FLUSH cannot interfere.
-async fn run_script(
-    route: &Route,
-    call: &Call,
-    by_sha: &Cmd,
-    retry: &CallRetry<'_>,
-) -> Result<Value, CallError> {
+async fn run_script(route: &Route, call: &Call, retry: &CallRetry<'_>) -> Result<Value, CallError> {
     let deadline = retry.deadline();
-    match route.send(by_sha, deadline).await {
+    match route.send(call, deadline).await {
         Err(error) if error.is_no_script => {
-            let by_source = call.by_source();
+            let by_source = BySource(call);
             let sent: BoxFuture<'_, _> = Box::pin(route.send(&by_source, deadline));
             sent.await
         }

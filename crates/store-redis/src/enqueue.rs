@@ -44,12 +44,6 @@ impl Partition {
         let moved = replies.last().map_or(Ok(None), moved_to).map_err(nothing)?;
         if moved.is_some() {
             replies.pop();
-            if !replies.is_empty() {
-                // The wait for durability comes after the last page. The pages stored are remembered: sent
-                // again, they only wait.
-                let stored = &calls[..replies.len()];
-                (replies, level) = Box::pin(self.link().run_durable(stored)).await;
-            }
         }
         let (level, failure) = match level {
             Ok(level) => (level, None),

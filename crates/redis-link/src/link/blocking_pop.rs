@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use redis::{Cmd, Pipeline, Value};
+use redis::{Cmd, Value};
 use tokio::time::Instant;
 use windlass_core::Result;
 use windlass_core::store::DurabilityLevel;
 
 use super::call::Call;
-use super::durability::{self, Confirmation};
+use super::durability::{Confirmation, Scripts};
+use super::request::Request;
 use super::retry::{CallRetry, Resend, Route};
 use super::{Inner, slot_of};
 use crate::error::{CallError, Recovery};
@@ -126,24 +127,29 @@ async fn wait_at(
 ) -> Result<(Value, DurabilityLevel), CallError> {
     let timeout = retry.timeout();
     let conn = route.node.dedicated(Instant::now() + timeout).await?;
+    let scripts = |is_asking| Scripts {
+        calls: std::slice::from_ref(then),
+        is_asking,
+        is_by_source: true,
+    };
+    let mut replies = Vec::new();
     if route.is_asking {
         // Do not block on a slot that is being migrated.
-        let script = then.by_source();
-        let reply = durability::run_on(&conn, true, then, script, confirmation, retry).await?;
+        let level = scripts(true).run_on(&conn, confirmation, retry, &mut replies);
+        let level = level.await?;
         route.node.give_back(conn);
-        return Ok(reply);
+        return Ok((replies.pop().unwrap_or(Value::Nil), level));
     }
-    let mut cmds = Pipeline::with_capacity(3);
-    cmds.add_command(on.command(wait));
-    cmds.add_command(then.by_sha());
+    let block = on.command(wait);
+    let mut requests: Vec<&dyn Request> = vec![&block, then];
     let mut until = late(wait, timeout);
-    if let Some(confirmation) = confirmation {
-        cmds.add_command(confirmation.command(timeout / 2));
+    let confirm = confirmation.map(|confirmation| confirmation.command(timeout / 2));
+    if let Some(confirm) = &confirm {
+        requests.push(confirm);
         until += timeout / 2;
     }
-    let replies = conn.calls(&cmds, until).await?;
-    let mut replies = replies.into_iter();
-    let mut next = || replies.next().unwrap_or(Value::Nil);
+    let mut received = conn.calls(&requests, until).await?.into_iter();
+    let mut next = || received.next().unwrap_or(Value::Nil);
     let waited = CallError::check_reply(conn.server(), next());
     let reply = CallError::check_reply(conn.server(), next());
     let level = confirmation.map_or(DurabilityLevel::Memory, |confirmation| {
@@ -153,8 +159,9 @@ async fn wait_at(
     if let Err(error) = &reply
         && error.is_no_script
     {
-        let script = then.by_source();
-        reply = durability::run_on(&conn, false, then, script, confirmation, retry).await;
+        let level = scripts(false).run_on(&conn, confirmation, retry, &mut replies);
+        let level = level.await;
+        reply = level.map(|level| (replies.pop().unwrap_or(Value::Nil), level));
     }
     route.give_back(conn, &reply);
     match waited {

@@ -1,7 +1,6 @@
 //! One script call: the script, its keys and its arguments.
 
 use bytes::Bytes;
-use redis::Cmd;
 
 use crate::script::Script;
 
@@ -14,26 +13,4 @@ pub struct Call {
     pub keys: Vec<Bytes>,
     /// Its arguments.
     pub args: Vec<Bytes>,
-}
-
-impl Call {
-    pub(crate) fn by_sha(&self) -> Cmd {
-        self.command("EVALSHA", &self.script.sha)
-    }
-
-    /// Returns the EVAL command, which also loads the script into the server's cache.
-    pub(crate) fn by_source(&self) -> Cmd {
-        self.command("EVAL", &self.script.source)
-    }
-
-    fn command(&self, verb: &str, script: &str) -> Cmd {
-        let bytes: usize = self.keys.iter().chain(&self.args).map(Bytes::len).sum();
-        let count = self.keys.len() + self.args.len() + 3;
-        let mut cmd = Cmd::with_capacity(count, bytes + script.len() + 32);
-        cmd.arg(verb).arg(script).arg(self.keys.len());
-        for argument in self.keys.iter().chain(&self.args) {
-            cmd.arg(argument.as_ref());
-        }
-        cmd
-    }
 }

@@ -83,7 +83,7 @@ async fn unlink(node: &Node, keys: &[Vec<u8>], until: Instant) -> Result<u64, Ca
     for key in keys {
         cmds.cmd("UNLINK").arg(&key[..]);
     }
-    let replies = node.shared(until).await?.calls(&cmds, until).await?;
+    let replies = node.shared(until).await?.calls(&[&cmds], until).await?;
     let is_deleted = |reply: &&Value| matches!(reply, Value::Int(1));
     let deleted = replies.iter().filter(is_deleted).count();
     Ok(u64::try_from(deleted).unwrap_or(u64::MAX))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::io::tcp::socket2::{SockRef, TcpKeepalive};
-use redis::{ProtocolVersion, RedisConnectionInfo, RedisError, RedisResult};
+use redis::{Pipeline, RedisError, RedisResult};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -41,7 +41,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> AsyncStream for S {}
 #[derive(Clone)]
 pub(crate) struct ConnectOptions {
     /// What is sent first on each connection.
-    pub(super) settings: RedisConnectionInfo,
+    pub(super) login: Pipeline,
     pub(super) reply_bytes_max: u64,
     /// The progress of all connections.
     pub(super) progress: Arc<LinkProgress>,
@@ -55,18 +55,8 @@ impl ConnectOptions {
         tls: Option<&Tls>,
         reply_bytes_max: u64,
     ) -> Result<Self> {
-        let mut settings = RedisConnectionInfo::default()
-            .set_db(i64::from(db))
-            .set_protocol(ProtocolVersion::RESP3)
-            .set_skip_set_lib_name();
-        if let Some(user) = &login.user {
-            settings = settings.set_username(user);
-        }
-        if let Some(password) = &login.password {
-            settings = settings.set_password(password);
-        }
         Ok(Self {
-            settings,
+            login: commands(login, db),
             reply_bytes_max,
             progress: LinkProgress::new(None),
             tls: tls.map(tls::config).transpose()?,
@@ -88,6 +78,20 @@ impl ConnectOptions {
         let connector = TlsConnector::from(Arc::clone(config));
         Ok(Box::new(connector.connect(name, stream).await?))
     }
+}
+
+/// The commands that a connection begins with.
+fn commands(login: &Login, db: u32) -> Pipeline {
+    let mut commands = Pipeline::with_capacity(2);
+    commands.cmd("HELLO").arg(3);
+    if let Some(password) = &login.password {
+        let user = login.user.as_deref().unwrap_or("default");
+        commands.arg("AUTH").arg(user).arg(password);
+    }
+    if db != 0 {
+        commands.cmd("SELECT").arg(db);
+    }
+    commands
 }
 
 /// Connects to all addresses of a host at once and returns the first connection.

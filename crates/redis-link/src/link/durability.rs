@@ -1,9 +1,9 @@
-//! Durable writes: runs scripts, then waits on the same connection until replicas or the disk confirm
-//! them.
+//! Several scripts in one pipeline, and durable writes: waits on the same connection until replicas or the
+//! disk confirm them.
 
 use std::time::Duration;
 
-use redis::{Cmd, Pipeline, Value};
+use redis::{Cmd, Value};
 use tokio::time::Instant;
 use windlass_core::Result;
 use windlass_core::store::DurabilityLevel;
@@ -12,6 +12,7 @@ use super::Inner;
 use super::call::Call;
 use super::check;
 use super::conn::Conn;
+use super::request::{Asking, BySource, Request};
 use super::retry::{CallRetry, Resend, Route};
 use super::slot_of_call;
 use crate::error::CallError;
@@ -28,21 +29,24 @@ pub(super) enum Confirmation {
     AlwaysSynced,
 }
 
-/// Runs scripts one after the other on one connection, then waits once until all of them are
-/// confirmed, for at most half the timeout of a call. Returns the replies, as far as there are any,
-/// and the level reached. A lower level than requested is not an error, since the scripts have run.
+/// Runs scripts in one pipeline, then waits once until all of them are confirmed, for at most half the timeout
+/// of a call. Returns the replies, as far as there are any, and the level reached. A lower level than
+/// requested is not an error, since the scripts have run.
 ///
 /// After an error all of them are sent again: the new connection, or the new primary, may have none of
 /// their writes to wait for.
 pub(super) async fn run(
     inner: &Inner,
     calls: &[Call],
-    confirmation: Confirmation,
+    confirmation: Option<Confirmation>,
     resend: Resend,
 ) -> (Vec<Value>, Result<DurabilityLevel>) {
     let timeout = inner.address.timeout;
     let slot = calls.first().map_or(0, slot_of_call);
-    let mut retry = CallRetry::new(inner, slot, timeout, resend).attempt_timeout(timeout * 3 / 4);
+    let mut retry = CallRetry::new(inner, slot, timeout, resend);
+    if confirmation.is_some() {
+        retry = retry.attempt_timeout(timeout * 3 / 4);
+    }
     let mut most = Vec::new();
     loop {
         let route = match retry.route().await {
@@ -66,62 +70,88 @@ pub(super) async fn run(
 async fn run_at(
     route: &Route,
     calls: &[Call],
-    confirmation: Confirmation,
+    confirmation: Option<Confirmation>,
     retry: &CallRetry<'_>,
     replies: &mut Vec<Value>,
 ) -> Result<DurabilityLevel, CallError> {
-    let conn = route.node.dedicated(retry.deadline()).await?;
-    let mut reached = Ok(DurabilityLevel::Memory);
-    for (at, call) in calls.iter().enumerate() {
-        let confirmation = (at + 1 == calls.len()).then_some(confirmation);
-        let ran = run_on(
-            &conn,
-            route.is_asking,
-            call,
-            call.by_sha(),
-            confirmation,
-            retry,
-        );
-        reached = ran.await.map(|(reply, level)| {
-            replies.push(reply);
-            level
-        });
-        if reached.is_err() || replies.last().is_some_and(is_refused) {
-            break;
-        }
+    let (node, deadline) = (&route.node, retry.deadline());
+    let conn = match confirmation {
+        Some(_) => node.dedicated(deadline).await?,
+        None => node.shared(deadline).await?,
+    };
+    let scripts = Scripts {
+        calls,
+        is_asking: route.is_asking,
+        is_by_source: false,
+    };
+    let reached = scripts.run_on(&conn, confirmation, retry, replies).await;
+    match confirmation {
+        Some(_) => route.give_back(conn, &reached),
+        None => route.keep(&conn, &reached),
     }
-    route.give_back(conn, &reached);
     reached
 }
 
-/// Runs one script, which `script` names or contains, and waits for the confirmation, if any.
-pub(super) async fn run_on(
-    conn: &Conn,
-    is_asking: bool,
-    call: &Call,
-    mut script: Cmd,
-    confirmation: Option<Confirmation>,
-    retry: &CallRetry<'_>,
-) -> Result<(Value, DurabilityLevel), CallError> {
-    loop {
-        let mut cmds = Pipeline::with_capacity(3);
-        if is_asking {
-            cmds.cmd("ASKING");
-        }
-        cmds.add_command(script);
-        let deadline = retry.deadline();
-        if let Some(confirmation) = confirmation {
+/// Scripts that are sent together.
+pub(super) struct Scripts<'a> {
+    pub(super) calls: &'a [Call],
+    pub(super) is_asking: bool,
+    /// Whether the server does not know them.
+    pub(super) is_by_source: bool,
+}
+
+impl Scripts<'_> {
+    /// Runs them and waits for the confirmation, if any. Sets `replies` to the replies up to the first that
+    /// refuses the batch.
+    pub(super) async fn run_on(
+        mut self,
+        conn: &Conn,
+        confirmation: Option<Confirmation>,
+        retry: &CallRetry<'_>,
+        replies: &mut Vec<Value>,
+    ) -> Result<DurabilityLevel, CallError> {
+        loop {
+            let deadline = retry.deadline();
+            let mut sent = Vec::with_capacity(self.calls.len());
+            for call in self.calls {
+                let by_source = BySource(call);
+                let script: &dyn Request = if self.is_by_source { &by_source } else { call };
+                let requests = &[&Asking, script][usize::from(!self.is_asking)..];
+                sent.push(conn.start(requests, deadline).await?);
+            }
             let left = deadline.saturating_duration_since(Instant::now());
-            cmds.add_command(confirmation.command(left * 2 / 3));
-        }
-        let mut replies = conn.calls(&cmds, deadline).await?;
-        let level = confirmation.map_or(DurabilityLevel::Memory, |confirmation| {
-            confirmation.level(&replies.pop().unwrap_or(Value::Nil))
-        });
-        let reply = CallError::check_reply(conn.server(), replies.pop().unwrap_or(Value::Nil));
-        match reply {
-            Err(error) if error.is_no_script => script = call.by_source(),
-            reply => return Ok((reply?, level)),
+            let confirm = confirmation.map(|confirmation| confirmation.command(left * 2 / 3));
+            let confirmed = match &confirm {
+                Some(confirm) => Some(conn.start(&[confirm], deadline).await?),
+                None => None,
+            };
+            replies.clear();
+            let (mut failed, mut is_any_after) = (None, false);
+            for call in sent {
+                let reply = call.replies().await?.pop().unwrap_or(Value::Nil);
+                match CallError::check_reply(conn.server(), reply) {
+                    Ok(_) if failed.is_some() => is_any_after = true,
+                    Ok(_) if replies.last().is_some_and(is_refused) => {}
+                    Ok(reply) => replies.push(reply),
+                    Err(error) => drop(failed.get_or_insert(error)),
+                }
+            }
+            let level = match (confirmation, confirmed) {
+                (Some(confirmation), Some(confirmed)) => {
+                    confirmation.level(&confirmed.replies().await?.pop().unwrap_or(Value::Nil))
+                }
+                _ => DurabilityLevel::Memory,
+            };
+            match failed {
+                None => return Ok(level),
+                Some(error) if error.is_no_script && !self.is_by_source => self.is_by_source = true,
+                // Nothing may claim that the whole batch was refused.
+                Some(error) if is_any_after => {
+                    let why = format!("a part of it failed: {}", error.into_error());
+                    return Err(CallError::no_reply(conn.server(), why));
+                }
+                Some(error) => return Err(error),
+            }
         }
     }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::conn::{CloseHandle, Conn, PushHandler};
+use super::conn::{CloseHandle, Conn};
 use super::dial::ConnectOptions;
+use super::wire::PushHandler;
 use super::{BoxFuture, backoff, lock};
 use crate::address::Server;
 use crate::error::{CallError, Recovery};

@@ -34,27 +34,28 @@ impl LinkProgress {
         })
     }
 
-    /// Waits for `work` until `until`, or longer while bytes move: until none has moved for as long, and
-    /// at most ten times as long. Returns `None` if it is given up.
+    /// Waits for `work` until `until`, or longer while bytes move. Returns `None` if it is given up.
     pub async fn wait<T>(&self, until: Instant, work: impl Future<Output = T>) -> Option<T> {
-        let started = Instant::now();
-        let patience = until.saturating_duration_since(started);
-        let limit = started.checked_add(patience.saturating_mul(LIMIT));
+        self.wait_until(&mut CallDeadline::new(until), work).await
+    }
+
+    pub(super) async fn wait_until<T>(
+        &self,
+        deadline: &mut CallDeadline,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
         let mut work = pin!(work);
-        let mut until = until;
         loop {
-            if let Ok(done) = timeout_at(until, work.as_mut()).await {
+            if let Ok(done) = timeout_at(deadline.until, work.as_mut()).await {
                 return Some(done);
             }
-            let next = self.moved_at() + patience;
-            until = limit.map_or(next, |limit| next.min(limit));
-            if until <= Instant::now() {
+            if deadline.is_over(Instant::now(), self.moved_at()) {
                 return None;
             }
         }
     }
 
-    fn moved_at(&self) -> Instant {
+    pub(super) fn moved_at(&self) -> Instant {
         self.started + Duration::from_millis(self.moved.load(Ordering::Relaxed))
     }
 
@@ -65,5 +66,36 @@ impl LinkProgress {
         if let Some(all) = &self.all {
             all.record();
         }
+    }
+}
+
+/// When a call is given up: at its deadline, or later while bytes move: when none has moved for as long, and
+/// at the latest after [`LIMIT`] times as long.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallDeadline {
+    pub(super) until: Instant,
+    patience: Duration,
+    limit: Instant,
+}
+
+impl CallDeadline {
+    /// The deadline of a call that starts now.
+    pub(super) fn new(until: Instant) -> Self {
+        let started = Instant::now();
+        let patience = until.saturating_duration_since(started);
+        let limit = started.checked_add(patience.saturating_mul(LIMIT));
+        Self {
+            until,
+            patience,
+            limit: limit.unwrap_or(until),
+        }
+    }
+
+    /// Whether the call is given up now, if bytes last moved at `moved`.
+    pub(super) fn is_over(&mut self, now: Instant, moved: Instant) -> bool {
+        if self.until <= now {
+            self.until = (moved + self.patience).min(self.limit);
+        }
+        self.until <= now
     }
 }

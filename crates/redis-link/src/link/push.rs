@@ -8,8 +8,9 @@ use redis::{Pipeline, PushInfo, PushKind, Value};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::conn::{Conn, PushHandler};
+use super::conn::Conn;
 use super::node::Node;
+use super::wire::PushHandler;
 use crate::error::CallError;
 
 /// Messages that may be queued; more are dropped and reported as an overflow.
@@ -73,7 +74,7 @@ impl PushReceiver {
             };
             cmds.cmd(verb).arg(channel.as_ref());
         }
-        for reply in conn.calls(&cmds, until).await? {
+        for reply in conn.calls(&[&cmds], until).await? {
             CallError::check_reply(conn.server(), reply)?;
         }
         Ok(conn)

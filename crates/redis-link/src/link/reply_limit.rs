@@ -1,8 +1,6 @@
-//! Limits the size of a reply. The client library reads a whole reply into memory, however long the
-//! server says it is.
+//! Limits the size of a reply: a whole reply is read into memory, however long the server says it is.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
 
 /// Memory that an element of a list takes, in addition to its bytes.
 const ELEMENT_BYTES: u64 = 64;
@@ -23,9 +21,6 @@ impl fmt::Display for ReplyTooLarge {
 }
 
 impl std::error::Error for ReplyTooLarge {}
-
-/// Set when a reply exceeded the limit: the client library passes the error to one caller at most.
-pub(crate) type Exceeded = Arc<OnceLock<ReplyTooLarge>>;
 
 /// Follows the framing of replies (RESP2 and RESP3) and counts the size of the current one.
 pub(super) struct ReplySize {
@@ -50,7 +45,9 @@ impl ReplySize {
         }
     }
 
-    pub(super) fn read(&mut self, mut bytes: &[u8]) -> Result<(), ReplyTooLarge> {
+    /// Reads to the end of the current reply. Returns where that is, or `None` if it is not in these bytes.
+    pub(super) fn read(&mut self, all: &[u8]) -> Result<Option<usize>, ReplyTooLarge> {
+        let mut bytes = all;
         while !bytes.is_empty() {
             if self.body > 0 {
                 let count = bytes
@@ -59,8 +56,8 @@ impl ReplySize {
                 self.body -= count as u64;
                 self.grow(count as u64)?;
                 bytes = &bytes[count..];
-                if self.body == 0 {
-                    self.end_value();
+                if self.body == 0 && self.end_value() {
+                    return Ok(Some(all.len() - bytes.len()));
                 }
                 continue;
             }
@@ -70,15 +67,15 @@ impl ReplySize {
             let room = (DIGITS_MAX + 2).saturating_sub(self.line.len());
             self.line.extend(&line[..line.len().min(room)]);
             bytes = rest;
-            if end.is_some() {
-                self.end_line()?;
+            if end.is_some() && self.end_line()? {
+                return Ok(Some(all.len() - bytes.len()));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// Handles a complete header line.
-    fn end_line(&mut self) -> Result<(), ReplyTooLarge> {
+    /// Handles a complete header line. Returns whether it ends the reply.
+    fn end_line(&mut self) -> Result<bool, ReplyTooLarge> {
         let (kind, number) = (self.line.first().copied(), number(&self.line));
         self.line.clear();
         self.grow(ELEMENT_BYTES)?;
@@ -97,19 +94,18 @@ impl ReplySize {
         };
         self.check(values.saturating_mul(ELEMENT_BYTES))?;
         self.missing = self.missing.saturating_add(values);
-        if self.body == 0 {
-            self.end_value();
-        }
-        Ok(())
+        Ok(self.body == 0 && self.end_value())
     }
 
-    /// Handles the end of a value, or of the header of a list.
-    fn end_value(&mut self) {
+    /// Handles the end of a value, or of the header of a list. Returns whether the reply ends.
+    fn end_value(&mut self) -> bool {
         self.missing = self.missing.saturating_sub(1);
-        if self.missing == 0 {
+        let is_end = self.missing == 0;
+        if is_end {
             self.missing = 1;
             self.size = 0;
         }
+        is_end
     }
 
     fn grow(&mut self, by: u64) -> Result<(), ReplyTooLarge> {
@@ -197,7 +193,7 @@ mod tests {
         size.read(&[b'x'; 999]).expect("at the limit");
         size.read(b"x").expect_err("above the limit");
         let mut size = ReplySize::new(LIMIT);
-        let nested = (0..100).try_for_each(|_| size.read(b"*1\r\n"));
+        let nested = (0..100).try_for_each(|_| size.read(b"*1\r\n").map(drop));
         nested.expect_err("each list takes memory");
     }
 }

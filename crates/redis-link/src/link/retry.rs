@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, Pipeline, Value};
+use redis::Value;
 use tokio::time::{Instant, sleep};
 use windlass_core::Result;
 
 use super::conn::Conn;
 use super::node::Node;
+use super::request::{Asking, Request};
 use super::{BoxFuture, Inner, backoff};
 use crate::deadline;
 use crate::error::{CallError, Recovery, Redirect};
@@ -174,28 +175,25 @@ impl Route {
     }
 
     /// Sends a command on the shared connection.
-    pub(crate) async fn send(&self, cmd: &Cmd, deadline: Instant) -> Result<Value, CallError> {
+    pub(crate) async fn send(
+        &self,
+        request: &dyn Request,
+        deadline: Instant,
+    ) -> Result<Value, CallError> {
         let conn = self.node.shared(deadline).await?;
-        let reply = if self.is_asking {
-            let asking: BoxFuture<'_, _> = Box::pin(send_asking(&conn, cmd, deadline));
-            asking.await
-        } else {
-            conn.call(cmd, deadline).await
-        };
-        if let Err(error) = &reply
-            && error.recovery == Recovery::Unknown
-        {
-            // The connection may be dead: the next call opens a new one.
-            self.node.discard(&conn);
-        }
+        let requests = [&Asking, request];
+        let replies = conn.calls(&requests[usize::from(!self.is_asking)..], deadline);
+        let reply = replies.await.and_then(|mut replies| {
+            CallError::check_reply(conn.server(), replies.pop().unwrap_or(Value::Nil))
+        });
+        self.keep(&conn, &reply);
         reply
     }
-}
 
-/// Sends ASKING and the command in one pipeline.
-async fn send_asking(conn: &Conn, cmd: &Cmd, deadline: Instant) -> Result<Value, CallError> {
-    let mut cmds = Pipeline::with_capacity(2);
-    cmds.cmd("ASKING").add_command(cmd.clone());
-    let mut replies = conn.calls(&cmds, deadline).await?;
-    CallError::check_reply(conn.server(), replies.pop().unwrap_or(Value::Nil))
+    /// Stops using a shared connection that may be dead: the next call opens a new one.
+    pub(crate) fn keep<T>(&self, conn: &Conn, outcome: &Result<T, CallError>) {
+        if matches!(outcome, Err(error) if error.recovery == Recovery::Unknown) {
+            self.node.discard(conn);
+        }
+    }
 }

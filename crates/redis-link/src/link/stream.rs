@@ -1,4 +1,4 @@
-//! A stream to a server that records its progress and ends if a reply is too large.
+//! A stream to a server that records its progress.
 
 use std::io;
 use std::pin::Pin;
@@ -9,31 +9,20 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::dial::Stream;
 use super::progress::LinkProgress;
-use super::reply_limit::{Exceeded, ReplySize};
 
 pub(super) struct MeteredStream {
     inner: Stream,
     progress: Arc<LinkProgress>,
     /// The stream accepted no bytes at the last write.
     is_full: bool,
-    size: ReplySize,
-    exceeded: Exceeded,
 }
 
 impl MeteredStream {
-    /// A stream that sets `exceeded` and fails when a reply exceeds the limit, or says that it will.
-    pub(super) fn new(
-        inner: Stream,
-        progress: Arc<LinkProgress>,
-        reply_bytes_max: u64,
-        exceeded: Exceeded,
-    ) -> Self {
+    pub(super) fn new(inner: Stream, progress: Arc<LinkProgress>) -> Self {
         Self {
             inner,
             progress,
             is_full: false,
-            size: ReplySize::new(reply_bytes_max),
-            exceeded,
         }
     }
 }
@@ -46,15 +35,10 @@ impl AsyncRead for MeteredStream {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        let read = &buffer.filled()[before..];
-        if !read.is_empty() {
+        if buffer.filled().len() > before {
             self.progress.record();
         }
-        Poll::Ready(self.size.read(read).map_err(|error| {
-            // Set once: the connection ends.
-            let _ = self.exceeded.set(error);
-            io::Error::other(error)
-        }))
+        Poll::Ready(Ok(()))
     }
 }
 

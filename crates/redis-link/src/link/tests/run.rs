@@ -350,3 +350,40 @@ async fn refusal(reply: &'static str, options: &str) -> (windlass_core::Error, D
         }
     }
 }
+
+#[tokio::test]
+async fn the_scripts_of_a_batch_are_sent_without_waiting_for_each_other() {
+    // The reply to the first comes after the last was received.
+    let silent = Action::Reply("");
+    let fake = FakeServer::start(vec![silent, silent, Action::Reply("*0\r\n*0\r\n*0\r\n")]);
+    let link = open(&format!("{}?{LONG_TIMEOUT}", fake.url())).await;
+    let link = link.expect("opens");
+    let calls = vec![call(count(), &["a"], &[]); 3];
+
+    let (replies, level) = link.run_durable(&calls).await;
+
+    assert_eq!(level.expect("runs"), DurabilityLevel::Memory);
+    assert_eq!(replies, vec![Value::Array(Vec::new()); 3]);
+}
+
+#[tokio::test]
+async fn a_batch_of_which_a_part_was_refused_does_not_claim_that_nothing_was_done() {
+    for (replies, timeout, kind) in [
+        (["-OOM x\r\n"; 2], LONG_TIMEOUT, ErrorKind::StoreFull),
+        // It is repeated until the deadline.
+        (
+            ["-OOM x\r\n", "*0\r\n"],
+            "timeout=1s",
+            ErrorKind::OutcomeUnknown,
+        ),
+    ] {
+        let actions = replies.map(Action::Reply).into_iter().cycle().take(200);
+        let fake = FakeServer::start(actions.collect());
+        let link = with_short_timeout(&format!("{}?{timeout}", fake.url())).await;
+        let calls = vec![call(count(), &["a"], &[]); 2];
+
+        let (_, level) = link.run_durable(&calls).await;
+
+        assert_eq!(level.expect_err("refused").kind(), kind, "{replies:?}");
+    }
+}
