@@ -1,6 +1,7 @@
 //! Headers: metadata stored with a payload, such as content type or trace context.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
@@ -20,7 +21,7 @@ pub const HEADERS_BYTES_MAX: usize = 16 * 1024;
 /// # Ok::<(), windlass::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Headers(BTreeMap<String, String>);
+pub struct Headers(Option<Arc<BTreeMap<String, String>>>); // Shared by the jobs of a batch; `None` if empty.
 
 impl Headers {
     /// Sets a header, replacing an earlier value of the same name.
@@ -40,7 +41,8 @@ impl Headers {
                 "encode the value, for example as base64",
             ));
         }
-        self.0.insert(name.to_ascii_lowercase(), value.to_owned());
+        let headers = Arc::make_mut(self.0.get_or_insert_default());
+        headers.insert(name.to_ascii_lowercase(), value.to_owned());
         let bytes = self.bytes();
         if bytes > HEADERS_BYTES_MAX {
             return Err(Error::invalid(
@@ -54,14 +56,14 @@ impl Headers {
 
     /// Returns the value of a header.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(&name.to_ascii_lowercase()).map(String::as_str)
+        let headers = self.0.as_ref()?;
+        headers.get(&name.to_ascii_lowercase()).map(String::as_str)
     }
 
     /// Returns all headers, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+        let headers = self.0.iter().flat_map(|headers| headers.iter());
+        headers.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Returns the total size of names and values in bytes.
@@ -73,6 +75,6 @@ impl Headers {
 
     /// Returns whether there are no headers.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 }

@@ -108,7 +108,11 @@ impl JobId {
             _ => ulid::Ulid::from_parts(now_ms, u128::from(random()) << 64 | u128::from(random())),
         };
         *last = Some(next);
-        Self(Arc::from(next.to_string().to_ascii_lowercase()))
+        drop(last);
+        let mut text = [0; ulid::ULID_LEN];
+        let text = next.array_to_str(&mut text);
+        text.make_ascii_lowercase();
+        Self(Arc::from(&*text))
     }
 }
 

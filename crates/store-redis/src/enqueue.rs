@@ -104,22 +104,19 @@ fn args(jobs: &[NewJob], partitions: u32) -> Vec<Bytes> {
         let ms = opts::ulid_ms(&job.id, false).unwrap_or_default();
         (earliest, latest) = (earliest.min(ms), latest.max(ms));
     }
-    let specs: Vec<String> = jobs.iter().map(opts::spec).collect();
-    let shared = specs
-        .first()
-        .filter(|first| specs.iter().all(|spec| spec == *first));
-    let has_own = shared.is_none() && !specs.is_empty();
+    let is_shared = jobs.windows(2).all(|two| two[0].has_options_of(&two[1]));
+    let shared = jobs.first().filter(|_| is_shared).map(opts::spec);
     let earliest = earliest.min(latest);
     let mut args = Vec::with_capacity(6 + 3 * jobs.len());
     args.push(number_arg(earliest));
     args.push(number_arg(latest - earliest));
     args.push(number_arg(partitions));
-    args.push(text_arg(shared.map_or(OWN_SPECS, String::as_str)));
-    for (job, spec) in jobs.iter().zip(specs) {
-        args.push(Bytes::copy_from_slice(job.id.as_str().as_bytes()));
+    args.push(shared.map_or_else(|| text_arg(OWN_SPECS), Bytes::from));
+    for job in jobs {
+        args.push(text_arg(job.id.as_str()));
         args.push(job.payload.clone());
-        if has_own {
-            args.push(Bytes::from(spec));
+        if !is_shared {
+            args.push(Bytes::from(opts::spec(job)));
         }
     }
     args

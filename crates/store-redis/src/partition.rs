@@ -235,7 +235,12 @@ pub(crate) fn count_of(value: &Value) -> Result<u64> {
 
 /// Splits a batch into consecutive runs without repeated ids, since a script call takes each id once.
 /// Usually there is one run.
-pub(crate) fn distinct_runs<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<Range<usize>> {
+pub(crate) fn distinct_runs<'a>(ids: impl Iterator<Item = &'a str> + Clone) -> Vec<Range<usize>> {
+    // Generated ids ascend.
+    if ids.clone().is_sorted_by(|a, b| a < b) {
+        let all = 0..ids.count();
+        return (!all.is_empty()).then_some(all).into_iter().collect();
+    }
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut seen = HashSet::with_capacity(ids.size_hint().0);
     for (at, id) in ids.enumerate() {

@@ -49,19 +49,43 @@ pub(super) struct Draft {
     pub(super) job: NewJob,
 }
 
-impl Draft {
+/// What all jobs of a type share.
+pub(super) struct Template {
+    pub(super) queue: QueueName,
+    kind: Kind,
+    headers: Headers,
+}
+
+impl Template {
+    pub(super) fn new<J: TypedJob>() -> Result<Self> {
+        let (queue, kind) = (QueueName::new(J::QUEUE)?, Kind::new(J::KIND)?);
+        let mut headers = Headers::default();
+        headers.set("content-type", JSON)?;
+        Ok(Self {
+            queue,
+            kind,
+            headers,
+        })
+    }
+
     /// Serializes a typed job and applies the options of its type.
-    pub(super) fn typed<J: TypedJob>(job: &J) -> Result<Self> {
-        let queue = QueueName::new(J::QUEUE)?;
-        let kind = Kind::new(J::KIND)?;
+    pub(super) fn job<J: TypedJob>(&self, job: &J) -> Result<NewJob> {
         let payload = serde_json::to_vec(job).map_err(|error| {
-            let what = format!("cannot serialize a job of kind {kind:?} as JSON");
+            let what = format!("cannot serialize a job of kind {:?} as JSON", self.kind);
             let help = "use fields that JSON supports: map keys must be strings";
             Error::new(ErrorKind::Invalid, what, help).caused_by(error)
         })?;
-        let mut job = NewJob::new(payload).kind(kind);
-        job.headers.set("content-type", JSON)?;
-        let job = J::options(job);
+        let mut job = NewJob::new(payload).kind(self.kind.clone());
+        job.headers = self.headers.clone();
+        Ok(J::options(job))
+    }
+}
+
+impl Draft {
+    pub(super) fn typed<J: TypedJob>(job: &J) -> Result<Self> {
+        let template = Template::new::<J>()?;
+        let job = template.job(job)?;
+        let queue = template.queue;
         Ok(Self { queue, job })
     }
 
@@ -198,6 +222,9 @@ impl<J> EnqueueBuilder<J> {
 
 /// Returns `below` with the headers of `above` set on it.
 pub(super) fn merge_headers(mut below: Headers, above: &Headers) -> Result<Headers> {
+    if below.is_empty() {
+        return Ok(above.clone());
+    }
     for (name, value) in above.iter() {
         below.set(name, value)?;
     }

@@ -5,7 +5,7 @@ use std::future::Future;
 use windlass_core::store::{Headers, Limits};
 use windlass_core::{Enqueued, Error, ErrorKind, NewJob, QueueName, Result};
 
-use super::enqueue::{Draft, merge_headers, no_reply};
+use super::enqueue::{Template, merge_headers, no_reply};
 use super::{Client, JobHandle, Raw};
 use crate::typed::TypedJob;
 
@@ -20,18 +20,22 @@ impl Client {
         &self,
         jobs: impl IntoIterator<Item = J>,
     ) -> impl Future<Output = Vec<Result<JobHandle<J>>>> + Send + 'static {
-        let drafts: Vec<_> = jobs.into_iter().map(|job| Draft::typed(&job)).collect();
+        let template = Template::new::<J>();
+        let jobs: Vec<Result<NewJob>> = jobs
+            .into_iter()
+            .map(|job| match &template {
+                Ok(template) => template.job(&job),
+                Err(error) => Err(error.clone()),
+            })
+            .collect();
         let client = self.clone();
         async move {
-            match QueueName::new(J::QUEUE) {
-                Ok(queue) => {
-                    let jobs = drafts.into_iter().map(|draft| Ok(draft?.job));
-                    client.enqueue_all(&queue, jobs.collect()).await
-                }
-                // Every draft has the same error.
-                Err(_) => drafts
+            match template {
+                Ok(template) => client.enqueue_all(&template.queue, jobs).await,
+                // Every job has the same error.
+                Err(_) => jobs
                     .into_iter()
-                    .map(|draft| draft.and(Err(no_reply())))
+                    .map(|job| Err(job.err().unwrap_or_else(no_reply)))
                     .collect(),
             }
         }
