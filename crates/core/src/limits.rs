@@ -6,6 +6,7 @@ use crate::claim::ClaimRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::NewJob;
 use crate::outcome::Completion;
+use crate::time::{Timestamp, as_ms};
 
 /// The maximum number of jobs that one transaction promotes, reaps, expires or prunes.
 pub const PAGE: usize = 100;
@@ -33,6 +34,12 @@ pub const LEASE_DEFAULT: Duration = Duration::from_secs(30);
 
 /// How long a finished claim is remembered, so that repeated outcomes get the same reply.
 pub const CLAIM_TOMBSTONE: Duration = Duration::from_secs(60);
+
+/// Claims that finished before this time are removed. A whole second: claims are removed many at once.
+pub fn claims_removed_before(now: Timestamp) -> Timestamp {
+    let second = now.as_ms() - now.as_ms() % 1000;
+    Timestamp::from_ms(second.saturating_sub(as_ms(CLAIM_TOMBSTONE)))
+}
 
 /// The number of expired leases that makes a job a suspect.
 pub const SUSPECT_AFTER: u32 = 2;

@@ -1,5 +1,6 @@
 //! Finishing jobs, and pruning finished jobs.
 
+use windlass_core::limits::claims_removed_before;
 use windlass_core::queue::stored_bytes;
 use windlass_core::store::Reason;
 use windlass_core::{Bytes, Job, JobId, JobState, Token};
@@ -107,7 +108,8 @@ impl Queue {
     /// The claim that finished first, if it is no longer remembered.
     fn oldest_forgotten_claim(&self) -> Option<Token> {
         let claims = self.claims.iter();
-        let forgotten = claims.filter(|(_, claim)| claim.is_forgotten(self.now));
+        let before = claims_removed_before(self.now.ms());
+        let forgotten = claims.filter(|(_, claim)| claim.finished_at.is_some_and(|at| at < before));
         let oldest = forgotten.min_by_key(|(token, claim)| (claim.finished_at, **token));
         oldest.map(|(token, _)| *token)
     }

@@ -8,7 +8,7 @@ local function cancel(id, state, opts)
   if not state then
     return 'not_found'
   elseif state == 'ready' or state == 'scheduled' then
-    local bytes = redis.call('HSTRLEN', k_jobs, id)
+    local bytes = payload_length(id)
     remove_waiting(id, opts, state)
     end_cancelled(id, opts, bytes, nil)
     return 'done'
@@ -17,6 +17,7 @@ local function cancel(id, state, opts)
     local open = open_claim(lease.token)
     if open then
       redis.call('ZADD', k_stopping, 0, open.owner .. '\t' .. id)
+      add_to_lease(id, lease)
     end
     announce_cancel(id)
     is_changed = true

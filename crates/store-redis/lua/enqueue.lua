@@ -1,9 +1,9 @@
 -- enqueue: stores jobs. A job whose id is known or whose unique key is held is a duplicate.
 -- keys: state jobs opts ready suspects ghosts scheduled expiring unique running final tombstones forgetting leases owners sleepers wake hints
--- uses: stats call notify opts state waiting enqueue enqueue_fast
+-- uses: stats call notify opts state waiting enqueue
 -- flags:
 -- guards: lazy
--- args: call slot and number; earliest time in the generated ids (or 0) and milliseconds to the latest, number of partitions the caller knows of, spec of all jobs (may be empty) or OWN_SPECS; then id (each once) and payload per job, plus its spec with OWN_SPECS. A spec is encoded opts with DUE_AT, EXPIRES_AT and DEADLINE as MS, or +MS from now
+-- args: call slot and number; earliest time in the generated ids (or 0) and milliseconds to the latest, number of partitions the caller knows of, spec of all jobs (may be empty) or OWN_SPECS; then id (each once) and value per job, plus its spec with OWN_SPECS. A value has the spec in it if its opts are stored there. A spec is encoded opts with DUE_AT, EXPIRES_AT and DEADLINE as MS, or +MS from now
 -- reply: `absent` if the queue does not exist; `moved N` if it has N partitions; else a single STORED_READY if all jobs are ready, or per job STORED_READY, STORED_SCHEDULED or `DUPLICATE STATE SPACE ID` of the existing job; then `grow` if the partition is large
 if not exists then
   return 'absent'
@@ -13,60 +13,40 @@ elseif #ids == 0 then
   return {}
 end
 
--- Most jobs have no special options and take a fast path; a batch with one spec takes the fastest.
-local can_be_fast = ids_carry_time and not stale_records and not tombstones
-local is_uniform = can_be_fast and args_per_job == 2 and priority_of(ARGV[SPEC]) and is_fast_spec[ARGV[SPEC]]
-
 -- A key of the wrong type must fail the call before anything is written.
-if ARGV[SPEC] ~= '' or not can_be_fast then
-  redis.call('HLEN', k_opts)
-end
-if not is_uniform then
-  redis.call('HLEN', k_running)
-  redis.call('ZCARD', k_scheduled)
-  redis.call('ZCARD', k_expiring)
-  redis.call('HLEN', k_unique)
-  redis.call('HLEN', k_tombstones)
-  redis.call('HLEN', k_final)
-  if stale_records then
-    redis.call('HLEN', k_ghosts)
-  end
-end
-if stats[GROW_AT] > 0 then
-  redis.call('ZCARD', k_scheduled)
+redis.call('HLEN', k_opts)
+redis.call('HLEN', k_running)
+redis.call('ZCARD', k_scheduled)
+redis.call('ZCARD', k_expiring)
+redis.call('HLEN', k_unique)
+redis.call('HLEN', k_tombstones)
+redis.call('HLEN', k_final)
+if stale_records then
+  redis.call('HLEN', k_ghosts)
 end
 if stats[WAITERS_UNTIL] > now then
   redis.call('ZCARD', k_sleepers)
   redis.call('LLEN', k_wake)
 end
 for i = 1, args_per_job == 2 and 1 or #ids do
-  local priority = priority_of(spec_of(i))
+  local priority = tonumber(string.match('\n' .. spec_of(i), '\n' .. PRIORITY .. '(%d)')) or PRIORITY_DEFAULT
   if not lanes[priority] then
     redis.call('LLEN', k_ready[priority])
     lanes[priority] = {}
   end
 end
 
-if not is_uniform or not store_uniform(ARGV[SPEC]) then
-  for i = 1, #ids do
-    local spec = spec_of(i)
-    if can_be_fast and is_fast_spec[spec] and not stored_payloads[i] then
-      replies[i] = store_fast(i, spec)
-    else
-      replies[i] = enqueue_one(i)
-    end
-  end
-  total = #jobs / 2
+for i = 1, #ids do
+  replies[i] = enqueue_one(i)
 end
-
+local total = #jobs / 2
 if total > 0 then
   if #expired_tombstones > 0 then
     redis.call('HDEL', k_tombstones, unpack(expired_tombstones))
     redis.call('ZREM', k_forgetting, unpack(expired_tombstones))
   end
-  if #jobs > 0 then
-    redis.call('HSET', k_jobs, unpack(jobs))
-  end
+  redis.call('HSET', k_jobs, unpack(jobs))
+  local new_opts = {}
   for id, text in pairs(all_opts) do
     new_opts[#new_opts + 1] = id
     new_opts[#new_opts + 1] = text
@@ -91,6 +71,7 @@ if total > 0 then
     end
     local first = redis.call('ZRANGE', k_scheduled, 0, 0, 'WITHSCORES')[2]
     redis.call('ZADD', k_scheduled, unpack(scheduled))
+    need_full(earliest)
     if not first or tonumber(first) > earliest then
       work = work + 1
     end

@@ -1,6 +1,6 @@
 -- get: reads one job.
 -- keys: state jobs opts errors results scheduled running open stopping progress final
--- uses: stats state read
+-- uses: stats state opts read
 -- flags: no-writes
 -- args: id
 -- reply: an empty list, or the twelve values of lib/read

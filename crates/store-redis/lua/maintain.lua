@@ -1,4 +1,4 @@
--- maintain: promotes, reaps, expires and prunes, up to a limit of each, and drops stale entries.
+-- maintain: promotes, reaps, expires and prunes, up to a limit of each, drops stale entries and forgets old calls.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
 -- uses: stats notify opts state waiting lease finish extend reap stale pick
 -- flags: allow-oom
@@ -8,6 +8,22 @@ if not exists then
   return { 0, 0, 0, 0, 0, 0 }
 end
 local limit = math.min(tonumber(ARGV[1]), PAGE)
+
+-- Forgets old calls in a page of the slots; the next call continues with the next page. Their clients have ended.
+local CALL_MEMORY, CALLS_PAGE = 900000, 100 -- longer than the store sends a call again
+local function forget_calls()
+  local cursor = redis.call('HGET', k_state, CALLS_FIELD) or '0'
+  local page = redis.call('HSCAN', k_state, cursor, 'MATCH', CALLS_FIELD .. '?*', 'COUNT', CALLS_PAGE)
+  if page[1] ~= cursor then
+    redis.call('HSET', k_state, CALLS_FIELD, page[1])
+  end
+  for i = 1, #page[2], 2 do
+    local at = tonumber(string.match(page[2][i + 1], '^%d+ (%d+)') or 0)
+    if math.abs(now - at) > CALL_MEMORY then
+      redis.call('HDEL', k_state, page[2][i])
+    end
+  end
+end
 
 -- Ends waiting jobs that did not start before they expired.
 local function expire_waiting()
@@ -31,5 +47,10 @@ local reaped, leases = reap(limit)
 local expired = expire_waiting()
 local pruned, forgotten = prune(limit)
 local stale = drop_stale()
+forget_calls()
+-- The next claim finds out what the fast scripts may do: nothing depends on this number for long.
+if stats[FULL_FROM] > 0 then
+  stats[FULL_FROM], is_dirty = 0, true
+end
 commit()
 return { promoted, reaped, expired, pruned, forgotten + leases, stale }

@@ -9,5 +9,6 @@ if not exists then
 end
 stats[PAUSED] = 1
 is_changed = true
+need_full(0)
 commit()
 return 1

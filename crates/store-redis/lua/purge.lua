@@ -65,7 +65,7 @@ for i = 1, #removed do
   if opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY]) == id then
     redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
   end
-  stats[BYTES] = stats[BYTES] - redis.call('HSTRLEN', k_jobs, id) - redis.call('HSTRLEN', k_errors, id)
+  stats[BYTES] = stats[BYTES] - payload_length(id) - redis.call('HSTRLEN', k_errors, id)
   redis.call('HDEL', k_jobs, id)
   redis.call('HDEL', k_opts, id)
   redis.call('HDEL', k_errors, id)

@@ -17,5 +17,6 @@ for i = 1, #ARGV - 3, 4 do
 end
 redis.call('HSET', k_state, RULES_FIELD, struct.pack(RULES_FORMAT, unpack(rules, 1, RULES_COUNT)))
 is_changed = true
+need_full(0)
 commit()
 return redis.call('HGETALL', k_settings)

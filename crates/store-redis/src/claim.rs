@@ -12,11 +12,11 @@ use windlass_core::{
 use windlass_redis_link::reply::Reply;
 
 use crate::codec::job::{claimed, opts_of};
-use crate::codec::job_id;
 use crate::codec::names::{
-    AT_MOST_ONCE, CLAIM_AGAIN, DISPATCH, NEXT_DUE, NOTHING_FOUND, PAYLOADS_ONLY, SHARED_OPTS,
+    AT_MOST_ONCE, CLAIM_AGAIN, DISPATCH, NEXT_DUE, NOTHING_FOUND, VALUES_ONLY,
 };
 use crate::codec::opts::Opts;
+use crate::codec::{inline, job_id};
 use crate::outcome::{EncodedOutcome, outcome_args};
 use crate::partition::{Partition, number_arg, text_arg};
 
@@ -52,9 +52,9 @@ pub(crate) struct Waiter<'a> {
 impl Partition {
     pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Option<Claim>> {
         for _ in 0..AGAIN_MAX {
-            let args = claim_args(request, None);
-            let script = &self.scripts().claim;
-            let handed_out = self.hand_out(script, args, &request.claimer).await?;
+            let (_, handed_out) = self
+                .hand_out(claim_only(request, None), request, true)
+                .await?;
             match self.read_claim(request, handed_out).await? {
                 Found::Jobs { claim, .. } => return Ok(Some(claim)),
                 Found::Nothing { .. } => return Ok(None),
@@ -101,6 +101,14 @@ impl Partition {
         let reply = self.run_confirmed(&self.scripts().renew, renew_args(renewal, lease));
         read_renewed(Reply::list(reply.await?)?)
     }
+}
+
+/// The arguments of the script `complete` for a claim alone.
+pub(crate) fn claim_only(request: &ClaimRequest, waiter: Option<&Waiter<'_>>) -> Vec<Bytes> {
+    let nothing = Bytes::from_static(b"0");
+    let mut args = vec![nothing.clone(), nothing];
+    args.extend(claim_args(request, waiter));
+    args
 }
 
 pub(crate) fn claim_args(request: &ClaimRequest, waiter: Option<&Waiter<'_>>) -> Vec<Bytes> {
@@ -157,25 +165,26 @@ fn read_claim(mut reply: Reply, partitions: &AtomicU32) -> Result<Found> {
     })
 }
 
-/// Decodes the jobs of a claim: the ids in one text, then the payloads and opts in one of the layouts
-/// that `lua/claim.lua` documents.
+/// Decodes the jobs of a claim: the ids in one text, then the values, each with its entry in `opts` if
+/// there is any.
 fn read_jobs(mut reply: Reply) -> Result<Vec<ClaimedJob>> {
     let ids = reply.text()?;
-    let ids = ids.lines().map(|id| job_id("claim", id.as_bytes()));
-    let ids = ids.collect::<Result<Vec<_>>>()?;
-    let shared = match (reply.count()?, ids.first()) {
-        (PAYLOADS_ONLY, _) => Some(Opts::default()),
-        (SHARED_OPTS, Some(first)) => Some(opts_of(first, &reply.bytes()?)?),
-        _ => None,
-    };
-    let mut jobs = Vec::with_capacity(ids.len());
-    for id in ids {
-        let payload = reply.bytes()?;
-        let opts = match &shared {
-            Some(shared) => shared.clone(),
-            None => opts_of(&id, &reply.bytes()?)?,
-        };
-        jobs.push(claimed(id, payload, opts)?);
+    let has_entries = reply.count()? != VALUES_ONLY;
+    // The opts of the job before: usually all are the same.
+    let mut latest = (Bytes::new(), Opts::default());
+    let mut jobs = Vec::with_capacity(reply.len());
+    for id in ids.lines() {
+        let id = job_id("claim", id.as_bytes())?;
+        let (mut text, payload) = inline::split(reply.bytes()?);
+        if has_entries {
+            let entry = reply.bytes()?;
+            text = if entry.is_empty() { text } else { entry };
+        }
+        if text != latest.0 {
+            let opts = opts_of(&id, &text)?;
+            latest = (text, opts);
+        }
+        jobs.push(claimed(id, payload, latest.1.clone())?);
     }
     Ok(jobs)
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 use windlass_core::wait::Deadline;
 use windlass_core::{Claim, ClaimRequest, Result};
 
-use crate::claim::{Found, claim_args};
-use crate::partition::{Partition, claim_error};
+use crate::claim::{Found, claim_only};
+use crate::partition::{Partition, claim_error, resend_of};
 use crate::queue::{Queue, for_partition, may_skip};
 
 pub(crate) use waiters::Waiters;
@@ -84,7 +84,7 @@ impl WaitingClaim<'_> {
                 Turn::Claim(number) => {
                     self.advance();
                     let count = self.queue.partitions().len();
-                    if let Some((claim, left)) = self.ask(number, count).await? {
+                    if let Some((claim, left)) = self.ask(number, count, true).await? {
                         if left > 0 {
                             self.waiters.wake_follower(number);
                         }
@@ -141,7 +141,7 @@ impl WaitingClaim<'_> {
         let first = self.queue.start_of(&self.request.claimer, count);
         let mut skipped = None;
         for number in self.waiters.due(first, count) {
-            match self.ask(number, count).await {
+            match self.ask(number, count, false).await {
                 Ok(None) => {}
                 Ok(Some((claim, left))) => return Ok(Some((claim, number, left))),
                 Err(error) if count > 1 && may_skip(self.request, &error) => {
@@ -153,14 +153,19 @@ impl WaitingClaim<'_> {
         skipped.map_or(Ok(None), Err)
     }
 
-    /// Claims from one partition. Returns the claim and the number of ready jobs left.
-    async fn ask(&self, number: usize, count: usize) -> Result<Option<(Claim, u64)>> {
+    /// Claims from one partition; it has a job if the waiter was woken. Returns the claim and the number
+    /// of ready jobs left.
+    async fn ask(
+        &self,
+        number: usize,
+        count: usize,
+        is_woken: bool,
+    ) -> Result<Option<(Claim, u64)>> {
         let partition = Arc::clone(&self.queue.partitions()[number]);
         let request = for_partition(self.request, partition.number, count);
-        let args = claim_args(&request, Some(&self.waiters.waiter(count)));
+        let args = claim_only(&request, Some(&self.waiters.waiter(count)));
         self.waiters.asking(number);
-        let script = &partition.scripts().claim;
-        let handed_out = partition.hand_out(script, args, &request.claimer).await?;
+        let (_, handed_out) = partition.hand_out(args, &request, is_woken).await?;
         let found = partition.read_claim(&request, handed_out).await?;
         Ok(self.read(number, found))
     }
@@ -186,24 +191,35 @@ impl WaitingClaim<'_> {
         let wake_up_after = job_due.filter(|due| *due < left);
         let wait = wake_up_after.map_or(left, |due| due + WAKE_UP_SLACK);
         let wait = self.deadline.clamp(wait).max(BLOCK_MIN);
-        let args = claim_args(self.request, Some(&self.waiters.waiter(1)));
-        let then = partition.call(&partition.scripts().claim, args);
+        let args = claim_only(self.request, Some(&self.waiters.waiter(1)));
+        let scripts = partition.scripts();
+        let is_fast = partition.fast_completes.is_on();
+        let script = if is_fast {
+            &scripts.fast_complete
+        } else {
+            &scripts.complete
+        };
+        let then = partition.call(script, args);
         self.waiters.asking(0);
         self.waiters.set_parked(!left.is_zero());
         let wake = partition.keys.one("wake");
         let parked = partition
             .link()
             .wait_then_run(WaitOn::Pop(&wake), wait, &then);
-        let (reply, unconfirmed) = tokio::select! {
+        let claimer = &self.request.claimer;
+        let parked = tokio::select! {
             biased;
-            reply = Box::pin(parked) => {
-                reply.map_err(|error| claim_error(error, &self.request.claimer))?
-            }
+            parked = Box::pin(parked) => parked.map_err(|error| claim_error(error, claimer))?,
             never = partition.wake_up(wake_up_after) => match never {},
         };
         self.waiters.set_parked(false);
-        let handed_out = (Reply::list(reply)?, unconfirmed);
-        let found = partition.read_claim(self.request, handed_out).await?;
+        let claimed = partition.complete_if_refused(then, parked, resend_of(claimer));
+        let (reply, unconfirmed) = claimed.await.map_err(|error| claim_error(error, claimer))?;
+        let mut reply = Reply::list(reply)?;
+        reply.text()?; // no statuses
+        let found = partition
+            .read_claim(self.request, (reply, unconfirmed))
+            .await?;
         Ok(self.read(0, found))
     }
 

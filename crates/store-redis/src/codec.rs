@@ -1,6 +1,6 @@
 //! Decodes and encodes the values stored in Redis: text and packed numbers.
 //!
-//! One file per value of `docs/redis-layout.md`: [`opts`], [`lease`], [`claim`], [`end`],
+//! One file per value of `docs/redis-layout.md`: [`inline`], [`opts`], [`lease`], [`claim`], [`end`],
 //! [`progress`], [`entry`], [`stats`], [`rules`]; [`job`] assembles a job, [`value`] decodes replies
 //! to plain commands, [`names`] has the constants shared with Lua. An unreadable value is
 //! `store_damaged`; errors never contain the value, since headers and messages may contain secrets.
@@ -8,6 +8,7 @@
 pub(crate) mod claim;
 pub(crate) mod end;
 pub(crate) mod entry;
+pub(crate) mod inline;
 pub(crate) mod job;
 pub(crate) mod lease;
 pub(crate) mod names;

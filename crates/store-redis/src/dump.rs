@@ -203,7 +203,7 @@ impl Stored {
 
     fn jobs(&self, queue: &QueueName) -> Result<Vec<Job>> {
         let due: BTreeMap<&Bytes, f64> = self.scheduled.iter().map(|(id, at)| (id, *at)).collect();
-        let job = |(id, payload): (&Bytes, &Bytes)| {
+        let job = |(id, value): (&Bytes, &Bytes)| {
             let lease = self.running.get(id);
             let owner = lease
                 .map(|lease| self.owner_of(lease))
@@ -212,7 +212,7 @@ impl Stored {
             let raw = RawJob {
                 id: job_id("job", id)?,
                 state: self.state_of(id, due.contains_key(id))?,
-                payload: Some(payload.clone()),
+                value: Some(value.clone()),
                 opts: self.opts.get(id).cloned(),
                 lease: lease.cloned(),
                 is_stopping: owner.as_ref().is_some_and(|owner| {

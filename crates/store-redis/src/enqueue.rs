@@ -5,11 +5,16 @@ use redis::Value;
 use windlass_core::setting::PARTITIONS_MAX;
 use windlass_core::store::DurabilityLevel;
 use windlass_core::{Enqueued, Error, JobId, JobState, NewJob, Result};
+use windlass_redis_link::Call;
 use windlass_redis_link::reply::{self, unexpected_reply};
 
+use crate::call_slots::CallSlot;
 use crate::codec::names::{DUPLICATE, OWN_SPECS, STORED_READY, STORED_SCHEDULED};
-use crate::codec::opts;
-use crate::partition::{Partition, is_text, number_arg, text_arg};
+use crate::codec::{inline, opts};
+use crate::partition::{Partition, REFUSED, is_text, number_arg, text_arg};
+
+/// The most bytes of payload that are sent to the fast script, which may refuse them.
+const FAST_BYTES_MAX: usize = 256 * 1024;
 
 /// The reply of one partition to a batch.
 #[derive(Debug, Default)]
@@ -30,15 +35,29 @@ impl Partition {
         pages: &[&[NewJob]],
         partitions: u32,
     ) -> Result<StoreReply, (Vec<Enqueued>, Error)> {
-        let script = &self.scripts().enqueue;
-        let calls = pages.iter();
-        let calls = calls.map(|jobs| self.repeatable_call(script, args(jobs, partitions)));
-        let (calls, _slots): (Vec<_>, Vec<_>) = calls.unzip();
-        let (mut replies, mut level) = Box::pin(self.link().run_durable(&calls)).await;
-        let is_absent = |reply: &Value| is_text(reply, b"absent");
-        if replies.last().is_some_and(is_absent) {
-            self.create().await.map_err(|error| (Vec::new(), error))?;
-            (replies, level) = Box::pin(self.link().run_durable(&calls)).await;
+        let calls = pages.iter().map(|jobs| self.enqueue_call(jobs, partitions));
+        let (mut calls, _slots): (Vec<_>, Vec<_>) = calls.unzip();
+        let (mut replies, mut level, mut is_created) =
+            (Vec::new(), Ok(DurabilityLevel::Memory), false);
+        while replies.len() < calls.len() {
+            let at = replies.len();
+            let more;
+            (more, level) = Box::pin(self.link().run_durable(&calls[at..])).await;
+            replies.extend(more);
+            let Some(last) = replies.last() else { break };
+            let (is_refused, is_absent) = (is_text(last, REFUSED), is_text(last, b"absent"));
+            self.fast_enqueues.tried(is_refused);
+            if is_refused {
+                replies.pop();
+                let call = calls.remove(replies.len());
+                calls.insert(replies.len(), self.redirect(call, &self.scripts().enqueue));
+            } else if is_absent && !is_created {
+                replies.pop();
+                is_created = true;
+                self.create().await.map_err(|error| (Vec::new(), error))?;
+            } else {
+                break;
+            }
         }
         let nothing = |error| (Vec::new(), error);
         let moved = replies.last().map_or(Ok(None), moved_to).map_err(nothing)?;
@@ -70,6 +89,20 @@ impl Partition {
     }
 }
 
+impl Partition {
+    /// The call that stores a page of jobs: of the fast script if it may be.
+    fn enqueue_call(&self, jobs: &[NewJob], partitions: u32) -> (Call, Option<CallSlot<'_>>) {
+        let (args, can_be_fast) = args(jobs, partitions);
+        let script = if can_be_fast && self.fast_enqueues.may_try() {
+            &self.scripts().fast_enqueue
+        } else {
+            &self.scripts().enqueue
+        };
+        let lane = jobs.first().map(|job| job.priority).unwrap_or_default();
+        self.repeatable_call(script, lane, args)
+    }
+}
+
 /// The result of each job, and whether the partition is large.
 fn read_results(
     reply: Value,
@@ -97,7 +130,9 @@ fn read_results(
     Ok((results.collect::<Result<_>>()?, is_large))
 }
 
-fn args(jobs: &[NewJob], partitions: u32) -> Vec<Bytes> {
+/// The arguments of a page, and whether the fast script may store it: all jobs share a spec that is stored
+/// in their values, and it is not too large to be sent twice.
+fn args(jobs: &[NewJob], partitions: u32) -> (Vec<Bytes>, bool) {
     let (mut earliest, mut latest) = (u64::MAX, 0);
     for job in jobs.iter().filter(|job| !job.is_named) {
         // If an id contains no time, the script stores the time of every job.
@@ -106,20 +141,24 @@ fn args(jobs: &[NewJob], partitions: u32) -> Vec<Bytes> {
     }
     let is_shared = jobs.windows(2).all(|two| two[0].has_options_of(&two[1]));
     let shared = jobs.first().filter(|_| is_shared).map(opts::spec);
+    let bytes: usize = jobs.iter().map(|job| job.payload.len()).sum();
+    let mut can_be_fast = shared.is_some() && bytes <= FAST_BYTES_MAX;
     let earliest = earliest.min(latest);
     let mut args = Vec::with_capacity(6 + 3 * jobs.len());
     args.push(number_arg(earliest));
     args.push(number_arg(latest - earliest));
     args.push(number_arg(partitions));
-    args.push(shared.map_or_else(|| text_arg(OWN_SPECS), Bytes::from));
+    args.push(text_arg(shared.as_deref().unwrap_or(OWN_SPECS)));
     for job in jobs {
+        let own = shared.is_none().then(|| opts::spec(job));
+        let spec = own.as_ref().or(shared.as_ref()).map_or("", String::as_str);
+        let value = inline::encode(spec, &job.payload);
+        can_be_fast = can_be_fast && value.len() == spec.len() + 1 + job.payload.len();
         args.push(text_arg(job.id.as_str()));
-        args.push(job.payload.clone());
-        if !is_shared {
-            args.push(Bytes::from(opts::spec(job)));
-        }
+        args.push(value);
+        args.extend(own.map(Bytes::from));
     }
-    args
+    (args, can_be_fast)
 }
 
 /// The number of partitions in the reply `moved N`.

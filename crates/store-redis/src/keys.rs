@@ -1,7 +1,7 @@
 //! The keys of a queue: a small fixed set under one hash tag.
 
 use bytes::Bytes;
-use windlass_core::QueueName;
+use windlass_core::{Priority, QueueName};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyType {
@@ -15,12 +15,19 @@ pub(crate) enum KeyType {
     Channel,
 }
 
-/// One key of the fixed set, by its index in the table.
+/// One key of the fixed set, by its index in the table; or `lane`, the one of the lists `ready` that the
+/// caller of a script chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key(usize);
+pub(crate) enum Key {
+    Of(usize),
+    Lane,
+}
 
 /// The number of priorities, and so of ready lists.
 const LANES: usize = 10;
+
+/// The index of `ready` in the table.
+const READY: usize = 6;
 
 use KeyType::{Channel, Hash, List, Set, SortedSet, Text};
 
@@ -67,20 +74,30 @@ const TABLE: [(&str, KeyType); 36] = [
 
 impl Key {
     pub(crate) fn named(name: &str) -> Option<Self> {
-        TABLE.iter().position(|(known, _)| *known == name).map(Self)
+        if name == "lane" {
+            return Some(Self::Lane);
+        }
+        let at = TABLE.iter().position(|(known, _)| *known == name);
+        at.map(Self::Of)
     }
 
     pub(crate) fn name(self) -> &'static str {
-        TABLE[self.0].0
+        match self {
+            Self::Of(at) => TABLE[at].0,
+            Self::Lane => "lane",
+        }
     }
 
     pub(crate) fn kind(self) -> KeyType {
-        TABLE[self.0].1
+        match self {
+            Self::Of(at) => TABLE[at].1,
+            Self::Lane => List,
+        }
     }
 
     /// The number of Redis keys: 10 for the ready lists, 1 for others.
     pub(crate) fn count(self) -> usize {
-        if self.name() == "ready" { LANES } else { 1 }
+        if self == Self::Of(READY) { LANES } else { 1 }
     }
 }
 
@@ -106,7 +123,7 @@ impl Keys {
     }
 
     fn tagged(prefix: &str, tag: &str) -> Self {
-        let names = |(at, (name, _)): (usize, &(&str, KeyType))| match Key(at).count() {
+        let names = |(at, (name, _)): (usize, &(&str, KeyType))| match Key::Of(at).count() {
             1 => vec![Bytes::from(format!("{prefix}:{{{tag}}}:{name}"))],
             many => (0..many)
                 .map(|n| Bytes::from(format!("{prefix}:{{{tag}}}:{name}:{n}")))
@@ -119,14 +136,26 @@ impl Keys {
 
     /// The keys that a script declares, in the order of `KEYS`.
     pub(crate) fn declared(&self, keys: &[Key]) -> Vec<Bytes> {
-        keys.iter()
-            .flat_map(|key| self.each[key.0].iter().cloned())
-            .collect()
+        self.declared_in(keys, Priority::default())
+    }
+
+    /// The keys that a script declares; the key `lane` is the list of this priority.
+    pub(crate) fn declared_in(&self, keys: &[Key], lane: Priority) -> Vec<Bytes> {
+        let mut declared = Vec::with_capacity(keys.len() + LANES);
+        for key in keys {
+            match key {
+                Key::Of(at) => declared.extend_from_slice(&self.each[*at]),
+                Key::Lane => {
+                    declared.extend(self.each[READY].get(usize::from(lane.level())).cloned())
+                }
+            }
+        }
+        declared
     }
 
     pub(crate) fn one(&self, name: &str) -> Bytes {
-        let at = Key::named(name).map_or(0, |key| key.0);
-        self.each[at][0].clone()
+        let at = TABLE.iter().position(|(known, _)| *known == name);
+        self.each[at.unwrap_or_default()][0].clone()
     }
 
     /// Every key with its name and type.

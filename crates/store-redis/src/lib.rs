@@ -17,7 +17,8 @@
 //!
 //! `docs/redis-layout.md` describes the stored data: `keys` names the keys, `codec` decodes the
 //! values, and the Lua files change them; `script` builds each script from its file and the files
-//! it uses. [`windlass_redis_link`] sends the calls, `batcher` merges them, `call_slots` numbers them.
+//! it uses. [`windlass_redis_link`] sends the calls, `batcher` merges them, `call_slots` numbers them,
+//! `fast_path` chooses the script.
 //! `partition` is one partition of a queue, with a file per group of verbs: `enqueue`, `claim`,
 //! `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is all partitions of a
 //! queue. [`open`] opens the store, `store` implements [`Store`](windlass_core::Store), `watch` has the
@@ -38,6 +39,7 @@ mod codec;
 #[cfg(feature = "dump")]
 mod dump;
 mod enqueue;
+mod fast_path;
 #[cfg(feature = "dump")]
 #[doc(hidden)]
 pub mod fuzz;

@@ -9,13 +9,14 @@ use windlass_core::{Clock, Error, ErrorKind, QueueName, Result};
 use windlass_redis_link::LinkAddress;
 use windlass_redis_link::{Link, LinkMode};
 
+pub use crate::fast_path::ScriptChoice;
 use crate::keys::Keys;
 use crate::partition::Shared;
 use crate::queue::Queue;
 use crate::script::{ClockSource, Script, Scripts};
 
 /// The schema version that this build reads and writes.
-const SCHEMA: u64 = 1;
+const SCHEMA: u64 = 2;
 
 /// Options of [`RedisStore::open`].
 #[derive(Debug, Clone, Default)]
@@ -24,6 +25,9 @@ pub struct Options {
     pub clock: Option<Arc<dyn Clock>>,
     /// Size limits of jobs.
     pub limits: Limits,
+    /// Which scripts to use. Tests set it.
+    #[doc(hidden)]
+    pub scripts: ScriptChoice,
 }
 
 /// A store on Redis or Valkey: one server, Sentinel or Cluster. Cheap to clone.
@@ -56,6 +60,7 @@ impl RedisStore {
             link,
             scripts: Scripts::of(source),
             clock: options.clock,
+            choice: options.scripts,
         };
         Ok(Self {
             inner: Arc::new(Inner {

@@ -7,6 +7,7 @@ use windlass_core::limits::truncate_message;
 use windlass_core::store::{Completed, Completion, Failure, Retry, Snooze};
 use windlass_core::time::as_ms;
 use windlass_core::{ClaimRequest, Due, JobLease, OutcomeStatus, Result, Token};
+use windlass_redis_link::Resend;
 use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
 use crate::claim::{Found, claim_args};
@@ -44,17 +45,20 @@ impl Partition {
         let by_claim = by_claim(completions);
         let mut args = completion_args(completions, &by_claim);
         args.extend(next.into_iter().flat_map(|next| claim_args(next, None)));
-        let script = &self.scripts().complete;
+        let has_results = completions.iter().any(|item| item.result.is_some());
         let Some(request) = next else {
-            let mut reply = Reply::list(self.run_confirmed(script, args).await?)?;
-            let statuses = read_completed(&reply.text()?, &by_claim)?;
+            let (reply, unconfirmed) = self.settle(args, Resend::Safe, !has_results).await?;
+            if let Some(error) = unconfirmed {
+                return Err(error);
+            }
+            let statuses = read_completed(&Reply::list(reply)?.text()?, &by_claim)?;
             return Ok(Completed {
                 statuses,
                 next: None,
             });
         };
-        let (mut reply, unconfirmed) = self.hand_out(script, args, &request.claimer).await?;
-        let statuses = read_completed(&reply.text()?, &by_claim)?;
+        let (statuses, (reply, unconfirmed)) = self.hand_out(args, request, !has_results).await?;
+        let statuses = read_completed(&statuses, &by_claim)?;
         let handed_out = (reply, unconfirmed.clone());
         let found = self.read_claim(request, handed_out).await?;
         if let Some(error) = unconfirmed {

@@ -11,13 +11,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use bytes::Bytes;
 use redis::Value;
 use windlass_core::store::{Claimer, Completion};
-use windlass_core::{Clock, Error, NewJob, OutcomeStatus, QueueName, Result};
+use windlass_core::{
+    ClaimRequest, Clock, Error, NewJob, OutcomeStatus, Priority, QueueName, Result,
+};
 use windlass_redis_link::reply::{self, Reply};
 use windlass_redis_link::{Call, Link, Resend};
 
 use crate::batcher::Batcher;
 use crate::call_slots::{CallSlot, CallSlots};
 use crate::codec::names::STATS_FIELD;
+use crate::fast_path::{FastPath, ScriptChoice};
 use crate::keys::Keys;
 use crate::queue::EnqueueReply;
 use crate::queue::enqueue::{batched, complete_batched, enqueue_batched, result_bytes, weight};
@@ -35,6 +38,17 @@ pub(crate) fn claim_error(error: Error, claimer: &Claimer) -> Error {
     }
 }
 
+/// The reply of a fast script to a call that needs the full one.
+pub(crate) const REFUSED: &[u8] = b"full";
+
+/// Whether a claim may be sent again.
+pub(crate) fn resend_of(claimer: &Claimer) -> Resend {
+    match claimer {
+        Claimer::Worker { .. } => Resend::Safe,
+        Claimer::Single { .. } => Resend::Never,
+    }
+}
+
 /// State shared by all partitions of all queues.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
@@ -42,16 +56,28 @@ pub(crate) struct Shared {
     pub(crate) scripts: &'static Scripts,
     /// Set in tests, where scripts read the time from an argument.
     pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) choice: ScriptChoice,
 }
 
 impl Shared {
-    pub(crate) fn call(&self, keys: &Keys, script: &'static Script, mut args: Vec<Bytes>) -> Call {
+    pub(crate) fn call(&self, keys: &Keys, script: &'static Script, args: Vec<Bytes>) -> Call {
+        self.call_in(keys, script, Priority::default(), args)
+    }
+
+    /// A call that may write the ready list of one priority.
+    fn call_in(
+        &self,
+        keys: &Keys,
+        script: &'static Script,
+        lane: Priority,
+        mut args: Vec<Bytes>,
+    ) -> Call {
         if let Some(clock) = &self.clock {
             args.push(Bytes::from(clock.now_us().to_string()));
         }
         Call {
             script: &script.sent,
-            keys: keys.declared(&script.keys),
+            keys: keys.declared_in(&script.keys, lane),
             args,
         }
     }
@@ -69,6 +95,8 @@ pub(crate) struct Partition {
     /// Each job comes with the number of partitions its caller knows of.
     pub(crate) enqueues: Batcher<(u32, NewJob), EnqueueReply>,
     pub(crate) completes: Batcher<Completion, OutcomeStatus>,
+    pub(crate) fast_enqueues: FastPath,
+    pub(crate) fast_completes: FastPath,
     slots: CallSlots,
     shared: Arc<Shared>,
 }
@@ -89,6 +117,8 @@ impl Partition {
                 enqueue_batched,
             ),
             completes: batched(&shared.link, weak_self, result_bytes, complete_batched),
+            fast_enqueues: FastPath::new(shared.choice),
+            fast_completes: FastPath::new(shared.choice),
             slots: CallSlots::new(),
             shared,
         })
@@ -106,44 +136,87 @@ impl Partition {
         self.shared.call(&self.keys, script, args)
     }
 
-    /// A script call that may be sent again, and the slot it occupies until it is answered.
+    /// The call of another script, with the same arguments.
+    pub(crate) fn redirect(&self, call: Call, script: &'static Script) -> Call {
+        Call {
+            script: &script.sent,
+            keys: self.keys.declared(&script.keys),
+            args: call.args,
+        }
+    }
+
+    /// A script call that may be sent again, and the slot it occupies until it is answered. `lane` is the
+    /// priority whose ready list the script may write.
     pub(crate) fn repeatable_call(
         &self,
         script: &'static Script,
+        lane: Priority,
         mut args: Vec<Bytes>,
     ) -> (Call, Option<CallSlot<'_>>) {
         let slot = script.is_remembered.then(|| self.slots.take());
         if let Some(slot) = &slot {
             args.splice(0..0, slot.args());
         }
-        (self.call(script, args), slot)
+        let call = self.shared.call_in(&self.keys, script, lane, args);
+        (call, slot)
     }
 
     /// Runs a script and repeats it after a lost connection: every verb is idempotent, or its script
     /// remembers the call.
     pub(crate) async fn run(&self, script: &'static Script, args: Vec<Bytes>) -> Result<Value> {
-        let (call, _slot) = self.repeatable_call(script, args);
+        let (call, _slot) = self.repeatable_call(script, Priority::default(), args);
         // Boxed: the future is large, and every verb has one.
         Box::pin(self.shared.link.run_idempotent(&call)).await
     }
 
-    /// Runs a script that hands out jobs. Only a worker's claim, which has a sequence number, may be
-    /// repeated: others would claim more jobs each time, so a lost reply is an unknown outcome. The
-    /// second value is the error to return instead of jobs if too few replicas confirm the claim.
+    /// Completes jobs and claims more. Only a worker's claim, which has a sequence number, may be
+    /// repeated: others would claim more jobs each time, so a lost reply is an unknown outcome. Returns
+    /// the statuses, the rest of the reply, and the error to return instead of jobs if too few replicas
+    /// confirm the claim.
     pub(crate) async fn hand_out(
         &self,
-        script: &'static Script,
         args: Vec<Bytes>,
-        claimer: &Claimer,
-    ) -> Result<(Reply, Option<Error>)> {
-        let resend = match claimer {
-            Claimer::Worker { .. } => Resend::Safe,
-            Claimer::Single { .. } => Resend::Never,
-        };
-        let call = self.call(script, args);
-        let handed_out = Box::pin(self.shared.link.run_confirmed(&call, resend)).await;
-        let (reply, unconfirmed) = handed_out.map_err(|error| claim_error(error, claimer))?;
-        Ok((Reply::list(reply)?, unconfirmed))
+        request: &ClaimRequest,
+        can_be_fast: bool,
+    ) -> Result<(String, (Reply, Option<Error>))> {
+        let claimer = &request.claimer;
+        let settled = self.settle(args, resend_of(claimer), can_be_fast).await;
+        let (reply, unconfirmed) = settled.map_err(|error| claim_error(error, claimer))?;
+        let mut reply = Reply::list(reply)?;
+        Ok((reply.text()?, (reply, unconfirmed)))
+    }
+
+    /// Runs the script `complete`, the fast one if it may be.
+    pub(crate) async fn settle(
+        &self,
+        args: Vec<Bytes>,
+        resend: Resend,
+        can_be_fast: bool,
+    ) -> Result<(Value, Option<Error>)> {
+        let (fast, full) = (&self.scripts().fast_complete, &self.scripts().complete);
+        if !can_be_fast || !self.fast_completes.may_try() {
+            let call = self.call(full, args);
+            return Box::pin(self.link().run_confirmed(&call, resend)).await;
+        }
+        let call = self.call(fast, args);
+        let tried = Box::pin(self.link().run_confirmed(&call, resend)).await?;
+        self.complete_if_refused(call, tried, resend).await
+    }
+
+    /// Repeats a call that the fast script refused with the full one.
+    pub(crate) async fn complete_if_refused(
+        &self,
+        call: Call,
+        tried: (Value, Option<Error>),
+        resend: Resend,
+    ) -> Result<(Value, Option<Error>)> {
+        let is_refused = is_text(&tried.0, REFUSED);
+        self.fast_completes.tried(is_refused);
+        if !is_refused {
+            return Ok(tried);
+        }
+        let call = self.redirect(call, &self.scripts().complete);
+        Box::pin(self.link().run_confirmed(&call, resend)).await
     }
 
     /// Runs a script that ends or renews claims. With `replicated:N`, it is an error if fewer replicas

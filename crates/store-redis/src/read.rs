@@ -72,7 +72,7 @@ fn raw_job(reply: &mut Reply) -> Result<RawJob> {
     let state =
         JobState::from_text(&state).ok_or_else(|| unexpected_reply("it has an unknown state"))?;
     let mut raw = RawJob::new(id, state);
-    raw.payload = reply.maybe_bytes()?;
+    raw.value = reply.maybe_bytes()?;
     raw.opts = reply.maybe_bytes()?;
     raw.lease = reply.maybe_bytes()?;
     raw.owner = reply.maybe_bytes()?;

@@ -81,12 +81,13 @@ scripts! {
     audit_tombstones: "audit/tombstones.lua",
     audit_verify: "audit/verify.lua",
     cancel: "cancel.lua",
-    claim: "claim.lua",
     complete: "complete.lua",
     create: "create.lua",
     delete: "delete.lua",
     enqueue: "enqueue.lua",
     fail: "fail.lua",
+    fast_complete: "fast/complete.lua",
+    fast_enqueue: "fast/enqueue.lua",
     find: "find.lua",
     get: "get.lua",
     list: "list.lua",
@@ -153,13 +154,10 @@ libraries! {
     "call",
     "change",
     "claim",
-    "claim_fast",
     "clock",
     "clock_argument",
     "enqueue",
-    "enqueue_fast",
     "extend",
-    "fast_path",
     "filter",
     "finish",
     "lease",
@@ -196,8 +194,7 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
             Key::named(key).unwrap_or_else(|| panic!("{name} declares the unknown key {key}"))
         })
         .collect();
-    let mut source = library("names").to_owned();
-    source.push_str(&type_checks(&keys));
+    let mut source = String::new();
     if header(text, "guards") != Some("lazy") {
         source.push_str("check_types()\n");
     }
@@ -206,7 +203,7 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
         ClockSource::Argument => "clock_argument",
     }));
     let uses = || header(text, "uses").unwrap_or_default().split_whitespace();
-    let is_remembered = uses().any(|used| used == "call");
+    let is_remembered = uses().any(|used| used == "call") || text.contains("CALL_SLOT");
     for used in uses() {
         match used {
             "stats" if is_remembered => source.push_str(library("load_call")),
@@ -216,6 +213,10 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
         source.push_str(library(used));
     }
     source.push_str(text);
+    if source.contains("check_types()") {
+        source.insert_str(0, &type_checks(&keys));
+    }
+    source.insert_str(0, library("names"));
     let flags = header(text, "flags").unwrap_or_default();
     let source = fold::fold(&source, &positions(&keys));
     Script {
@@ -227,24 +228,23 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
     }
 }
 
-/// The expression for each key: `k_jobs` is `KEYS[3]`. The ready lists are a table by priority.
+/// The expression for each key: `k_jobs` is `KEYS[3]`; `k_ready[n]`, the list of a priority, is
+/// `KEYS[7 + n]`.
 fn positions(keys: &[Key]) -> HashMap<String, String> {
     let mut positions = HashMap::new();
     let mut at = 0;
     for key in keys {
-        if key.count() == 1 {
-            positions.insert(format!("k_{}", key.name()), format!("KEYS[{}]", at + 1));
-        }
+        let end = if key.count() == 1 { "]" } else { " + " };
+        positions.insert(format!("k_{}", key.name()), format!("KEYS[{}{end}", at + 1));
         at += key.count();
     }
     positions
 }
 
-/// Declares the lists of keys, and the function `check_types`, which fails if a key has the wrong
-/// type: a script that writes must not fail half-way.
+/// Declares the function `check_types`, which fails if a key has the wrong type: a script that writes
+/// must not fail half-way.
 fn type_checks(keys: &[Key]) -> String {
-    let (mut names, mut checks) = (String::new(), String::new());
-    let mut at = 0;
+    let mut checks = String::new();
     for key in keys {
         let name = key.name();
         let command = match key.kind() {
@@ -255,16 +255,9 @@ fn type_checks(keys: &[Key]) -> String {
             KeyType::Text => Some("STRLEN"),
             KeyType::Channel => None,
         };
-        let is_one = key.count() == 1;
-        if !is_one {
-            let each = (0..key.count()).map(|n| format!("[{n}] = KEYS[{}]", at + n + 1));
-            let each: Vec<_> = each.collect();
-            let _ = writeln!(names, "local k_{name} = {{ {} }}", each.join(", "));
-        }
-        at += key.count();
         let _ = match command {
             None => Ok(()),
-            Some(command) if is_one => {
+            Some(command) if key.count() == 1 => {
                 writeln!(checks, "  redis.call('{command}', k_{name})")
             }
             Some(command) => {
@@ -276,7 +269,7 @@ fn type_checks(keys: &[Key]) -> String {
             }
         };
     }
-    format!("{names}local function check_types()\n{checks}end\n")
+    format!("local function check_types()\n{checks}end\n")
 }
 
 #[cfg(test)]

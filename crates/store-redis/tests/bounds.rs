@@ -10,7 +10,7 @@ use windlass_testkit::fixture::numbered;
 use windlass_testkit::redis::{Reply, Server};
 
 /// The position of the time until which a claim waits, in the stats of a queue.
-const WAITERS_UNTIL: usize = 24;
+const WAITERS_UNTIL: usize = 15;
 
 /// A time in the far future, in milliseconds.
 const FAR: u64 = 9_000_000_000_000;

@@ -1,10 +1,10 @@
 //! Finishes jobs, and prunes finished ones by the queue's retention settings.
 
 use rusqlite::{CachedStatement, Connection, params};
-use windlass_core::limits::CLAIM_TOMBSTONE;
+use windlass_core::limits::claims_removed_before;
 use windlass_core::store::{KeepSucceeded, Reason};
 use windlass_core::time::as_ms;
-use windlass_core::{Bytes, JobId, JobLease, JobState, Priority};
+use windlass_core::{Bytes, JobId, JobLease, JobState, Priority, Timestamp};
 
 use crate::error::TxResult;
 use crate::lease::CLEAR_LEASE;
@@ -304,13 +304,11 @@ impl QueueTx<'_> {
 
     /// Deletes claims that finished long ago.
     fn prune_claims(&mut self, limit: usize) -> TxResult<usize> {
-        let Some(ended_by) = self.now_ms().checked_sub(as_ms(CLAIM_TOMBSTONE)) else {
-            return Ok(0);
-        };
+        let before = claims_removed_before(Timestamp::from_ms(self.now_ms())).as_ms();
         let numbers: Vec<u64> = self.db.rows(
-            "SELECT number FROM claim WHERE queue = ?1 AND finished_at <= ?2
+            "SELECT number FROM claim WHERE queue = ?1 AND finished_at < ?2
              ORDER BY finished_at, number LIMIT ?3",
-            params![self.queue.key, ended_by, limit],
+            params![self.queue.key, before, limit],
             |row| Ok(row.get(0)?),
         )?;
         for number in &numbers {

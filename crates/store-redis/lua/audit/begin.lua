@@ -30,13 +30,11 @@ local function rebuild_stats()
   return stats
 end
 
--- Only list positions may be negative; the front position of the suspects is never positive.
+-- Only list positions may be negative.
 local function is_valid(stats, i)
   local number = stats[i]
   if number ~= number or math.abs(number) == math.huge or number ~= math.floor(number) then
     return false
-  elseif i == SUSPECTS_FRONT then
-    return number <= 0
   end
   return number >= 0 or (i >= LIST_BASE and i <= LIST_BASE + PRIORITY_LAST)
 end

@@ -14,15 +14,16 @@ if not exists then
 end
 local AT = { succeeded = 3, dead = 4, cancelled = 5 }
 local has_errors, has_results = redis.call('HLEN', k_errors) > 0, redis.call('HLEN', k_results) > 0
-local ids, sizes, listed = {}, {}, {}
+local ids, sizes, headers, listed = {}, {}, {}, {}
 
-local function check(id, payload)
-  local bytes = #payload
+local function check(id, value)
+  local bytes = #value - header_length(value)
   bytes = bytes + (has_errors and redis.call('HSTRLEN', k_errors, id) or 0)
   bytes = bytes + (has_results and redis.call('HSTRLEN', k_results, id) or 0)
   counted[JOBS_AT], counted[BYTES_AT] = counted[JOBS_AT] + 1, counted[BYTES_AT] + bytes
   ids[#ids + 1] = id
   sizes[#sizes + 1] = bytes
+  headers[#headers + 1] = header_of(value)
 end
 
 local function count_states()
@@ -35,7 +36,7 @@ local function count_states()
       local at = AT[string.match(ends[i], '^%l+')] or JOBS_AT
       counted[at] = counted[at] + (at > JOBS_AT and sizes[i] or 0)
     elseif not leases[i] and not due[i] then
-      local opts = decode_valid_opts(texts[i] or '')
+      local opts = decode_valid_opts(texts[i] or headers[i])
       local lane = READY_AT + tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
       counted[lane] = counted[lane] + 1
       if not is_suspect(opts) and is_name(ids[i]) then
@@ -49,7 +50,7 @@ end
 local function correct_stats()
   local wrong = {}
   for i = BYTES_AT, COUNTS do
-    local at = i < READY_AT and BYTES + i - BYTES_AT or READY + i - READY_AT
+    local at = i == BYTES_AT and BYTES or i < READY_AT and SUCCEEDED_BYTES + i - BYTES_AT - 1 or READY + i - READY_AT
     if stats[at] ~= counted[i] then
       local name = names[i] or 'ready jobs of priority ' .. (i - READY_AT)
       wrong[#wrong + 1] = name .. ': was ' .. digits(stats[at]) .. ', counted ' .. digits(counted[i])

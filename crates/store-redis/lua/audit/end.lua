@@ -10,6 +10,8 @@ end
 if is_latest_audit(ARGV[1]) then
   redis.call('HDEL', k_state, AUDIT_FIELD)
 end
+-- The next claim finds out what the fast scripts may do.
+stats[FULL_FROM], stats[PRUNE_FROM], is_dirty = 0, 0, true
 for priority = 0, PRIORITY_LAST do
   local high = '(' .. digits((priority + 1) * SUSPECT_LANE)
   local most = redis.call('LLEN', k_ready[priority]) + redis.call('ZCOUNT', k_suspects, priority * SUSPECT_LANE, high)

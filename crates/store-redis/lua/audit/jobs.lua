@@ -51,15 +51,11 @@ local function check_suspect(id, state, opts, score)
     report('not_listed', id)
   else
     local lane = math.floor(tonumber(score) / SUSPECT_LANE)
-    local position = tonumber(score) - priority * SUSPECT_LANE - SUSPECT_LANE / 2
     if lane ~= priority then
       redis.call('ZREM', k_suspects, id)
       add_to_lane(id, opts)
       stats[READY + priority] = stats[READY + priority] - 1
       report('entry_wrong', id, 'suspects of priority ' .. digits(lane))
-    elseif position > stats[SUSPECTS_BACK] or position < stats[SUSPECTS_FRONT] then
-      stats[SUSPECTS_BACK], stats[SUSPECTS_FRONT] = math.max(stats[SUSPECTS_BACK], position), math.min(stats[SUSPECTS_FRONT], position)
-      report('stats_wrong', nil, 'positions of suspects')
     end
   end
 end
@@ -90,11 +86,11 @@ local function check_key(id, state, opts)
   end
 end
 
-local next_at = scan_page(k_jobs, 'anchored', ARGV[1], jobs_on_page(), function(id, payload)
+local next_at = scan_page(k_jobs, 'anchored', ARGV[1], jobs_on_page(), function(id, value)
   if is_name(id) then
     ids[#ids + 1] = id
   else
-    rename_job(id, payload)
+    rename_job(id, value)
   end
 end)
 if #ids > 0 then

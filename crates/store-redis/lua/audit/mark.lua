@@ -10,6 +10,9 @@ end
 if ARGV[2] == '1' then
   -- Marks do not name their audit, so only the latest audit may trust them.
   redis.call('HSET', k_state, AUDIT_FIELD, ARGV[1])
+  -- Marks are opts, which the fast scripts do not expect in the hash.
+  need_full(0)
+  write_stats()
 elseif not is_latest_audit(ARGV[1]) then
   return page_reply('')
 end

@@ -33,8 +33,8 @@ function CHECK.errors(id, text)
   local encoded_opts = redis.call('HGET', k_opts, id)
   if not has_job(id) then
     drop(k_errors, 'hash', id, 'without_job', id)
-  elseif (not encoded_opts or is_simple(encoded_opts)) and redis.call('HEXISTS', k_final, id) == 0 then
-    -- The opts of a failed job contain the attempt. Without it, ending the job would not remove this error.
+  elseif not string.find('\n' .. (encoded_opts or ''), '\n' .. ATTEMPT) and redis.call('HEXISTS', k_final, id) == 0 then
+    -- The opts of a failed job contain the attempt. Without opts, completing the job would not remove this error.
     drop(k_errors, 'hash', id, 'leftover', id)
   elseif not is_utf8(text) then
     -- Keeps the length, so that the stats stay right.

@@ -54,6 +54,10 @@ if #ids > 0 then
     else
       code, detail = misplacement(id, generation, texts[i], leases[i] or ends[i] or due[i])
       extra[2 + i] = CURRENT_ENTRY .. id
+      if not code and entries[i] == id and redis.call('HEXISTS', k_opts, id) == 1 then
+        -- Only the full scripts may claim it.
+        redis.call('LSET', k_ready[priority], from + i - 1, '\t0\t' .. id)
+      end
     end
     if code then
       blank_entry(priority, from + i - 1)

@@ -25,7 +25,7 @@ local function remove_lease(id, lease)
   end
   local opts = repaired_opts(id)
   if is_stopped then
-    end_cancelled(id, opts, redis.call('HSTRLEN', k_jobs, id), issued_at(lease.token))
+    end_cancelled(id, opts, payload_length(id), issued_at(lease.token))
   elseif not (is_suspect(opts) and redis.call('ZSCORE', k_suspects, id)) then
     add_to_lane(id, opts, rule(REQUEUE) == REQUEUE_FRONT)
   end
@@ -49,10 +49,10 @@ end
 -- The fields of the lease must match the job: `complete` uses them without checking.
 local function check_fields(id, lease)
   local opts = repaired_opts(id)
-  local bytes = redis.call('HSTRLEN', k_jobs, id)
-  local flag = next(opts) == nil and NO_OPTS or is_simple(encode_opts(opts)) and SIMPLE_OPTS or OTHER_OPTS
+  local bytes = payload_length(id)
+  local flag = is_inline(opts) and VALUE_ONLY or MORE
   -- The flag may overstate what the opts contain, never understate it.
-  local is_enough = lease.flag == OTHER_OPTS or lease.flag == flag or flag == NO_OPTS
+  local is_enough = lease.flag ~= VALUE_ONLY or flag == VALUE_ONLY
   local is_right = lease.bytes == bytes and lease.priority == tonumber(opts[PRIORITY] or PRIORITY_DEFAULT) and is_enough
   if not is_right then
     lease.bytes, lease.priority, lease.flag = bytes, tonumber(opts[PRIORITY] or PRIORITY_DEFAULT), flag

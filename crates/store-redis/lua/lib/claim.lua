@@ -1,4 +1,4 @@
--- claim: promotes due jobs, reaps expired leases, then picks jobs by priority.
+-- claim: promotes due jobs, reaps expired leases, then picks jobs by priority; at last decides about the fast scripts.
 
 -- Reads a request from the eight arguments of claim.lua, starting at `at`.
 local function read_request(at)
@@ -36,11 +36,11 @@ local function repeated_claim(request)
   if not until_ms then
     return nothing_found()
   end
-  local reply = { token, until_ms, NOTHING_FOUND, stats[PARTITIONS], table.concat(ids, '\n') .. '\n', PAYLOADS_AND_OPTS }
-  local payloads = redis.call('HMGET', k_jobs, unpack(ids))
+  local reply = { token, until_ms, NOTHING_FOUND, stats[PARTITIONS], table.concat(ids, '\n') .. '\n', VALUES_AND_OPTS }
+  local values = redis.call('HMGET', k_jobs, unpack(ids))
   local encoded_opts = redis.call('HMGET', k_opts, unpack(ids))
   for i = 1, #ids do
-    reply[2 * i + CLAIM_PAYLOADS], reply[2 * i + CLAIM_OPTS] = payloads[i] or '', encoded_opts[i] or ''
+    reply[2 * i + CLAIM_VALUES], reply[2 * i + CLAIM_OPTS] = values[i] or '\n', encoded_opts[i] or ''
   end
   return reply
 end
@@ -54,7 +54,7 @@ local function lease_all(request, token, taken)
     local job = taken[i]
     ids[i] = job.id
     leases[2 * i - 1] = job.id
-    leases[2 * i] = token .. '\t' .. job.priority .. (job.encoded_opts and (is_simple(job.encoded_opts) and SIMPLE_OPTS or OTHER_OPTS) or NO_OPTS) .. #job.payload .. suffix
+    leases[2 * i] = token .. '\t' .. job.priority .. (job.encoded_opts and MORE or VALUE_ONLY) .. job.bytes .. suffix
     if job.is_suspect then
       suspect = job.id
     end
@@ -67,7 +67,7 @@ local function finish_all(request, token, taken)
   for i = 1, #taken do
     local job = taken[i]
     ids[i] = job.id
-    end_succeeded(job.id, decode_opts(job.encoded_opts), #job.payload, issued_at(token), nil)
+    end_succeeded(job.id, decode_opts(job.encoded_opts), job.bytes, issued_at(token), nil)
   end
   if request.owner ~= '' then
     -- Recorded without its jobs: a repeat of the call must not finish more of them.
@@ -96,9 +96,9 @@ local function hand_out(request, taken)
   else
     ids, until_ms = lease_all(request, token, taken)
   end
-  local reply = { token, until_ms, NOTHING_FOUND, stats[PARTITIONS], ids, PAYLOADS_AND_OPTS }
+  local reply = { token, until_ms, NOTHING_FOUND, stats[PARTITIONS], ids, VALUES_AND_OPTS }
   for i = 1, #taken do
-    reply[2 * i + CLAIM_PAYLOADS], reply[2 * i + CLAIM_OPTS] = taken[i].payload, taken[i].encoded_opts or ''
+    reply[2 * i + CLAIM_VALUES], reply[2 * i + CLAIM_OPTS] = taken[i].value, taken[i].encoded_opts or ''
   end
   return reply
 end
@@ -113,13 +113,6 @@ end
 
 -- Returns nil if there is nothing to hand out.
 local function pick_and_hand_out(request)
-  local lanes, max = heads, math.min(request.max, CLAIM_MAX)
-  if lanes == nil and (is_fast or (stats[STALE_ENTRIES] == 0 and not has_suspects() and not is_watched and request.mode ~= AT_MOST_ONCE and read_at_once(max) == max)) then
-    lanes = read_lanes(max, not is_fast and redis.call('HLEN', k_opts) > 1)
-  end
-  if lanes then
-    return pop_lanes(lanes) > 0 and hand_out_fast(request, lanes) or nil
-  end
   local seen = { skipped = 0, scanned = 0, bytes = 0, stale_room = STALE_SCAN_MAX }
   local taken = pick(request, seen)
   if #taken == 0 then
@@ -130,6 +123,28 @@ local function pick_and_hand_out(request)
   return hand_out(request, taken)
 end
 
+-- The earliest score of a sorted set, plus `ms`; NEVER if the set is empty.
+local function earliest(key, ms)
+  local score = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  return score and score + ms or NEVER
+end
+
+-- When what is kept of a state is due to be pruned.
+local function prune_time(key, age)
+  return rule(age) >= 0 and earliest(key, rule(age)) or NEVER
+end
+
+-- Lets the fast scripts work until something is due that they do not know, unless there is already.
+local function allow_fast()
+  if stats[PAUSED] == 1 or stats[STALE_ENTRIES] > 0 or stats[SHORTEN_FROM] > 0 or rule(KEEP_SUCCEEDED) == KEEP_ALL
+    or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
+    return
+  end
+  stats[FULL_FROM] = math.min(earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),
+    prune_time(k_succeeded, SUCCEEDED_AGE), prune_time(k_dead, DEAD_AGE), prune_time(k_cancelled, CANCELLED_AGE))
+  is_dirty = true
+end
+
 local function claim(request)
   local again = repeated_claim(request)
   if again then
@@ -138,7 +153,7 @@ local function claim(request)
   -- Read before anything is written: the key may have another type.
   local wakeups = request.waiter ~= '' and redis.call('LLEN', k_wake)
   local reply
-  if not is_fast and promote_and_reap() then
+  if promote_and_reap() then
     reply = nothing_found({ again = CLAIM_AGAIN })
   else
     reply = stats[PAUSED] == 0 and pick_and_hand_out(request) or nothing_found()
@@ -148,10 +163,9 @@ local function claim(request)
   elseif request.waiter ~= '' and reply[CLAIM_NEXT] == NOTHING_FOUND then
     reply = register_waiter(request, reply)
   end
-  if is_fast then
-    prune_claims(PAGE)
-  else
-    prune(PAGE)
+  local _, _, is_partial = prune(PAGE)
+  if stats[FULL_FROM] <= now and not is_partial then
+    allow_fast()
   end
   return reply
 end

@@ -1,9 +1,6 @@
 -- Decides what to do with each job of an enqueue. The script writes the collected changes afterwards.
-local ULID_TRUST = 1000
 
--- Positions of the arguments. Each job has an id and a payload, and a spec with OWN_SPECS.
-local EARLIEST, SPAN, KNOWN_PARTITIONS, SPEC, FIRST_JOB = 3, 4, 5, 6, 7
-local PAYLOADS = 6 -- plus twice the number of the job, if all share a spec
+-- Each job has an id and a value, and a spec with OWN_SPECS.
 local args_per_job = ARGV[SPEC] == OWN_SPECS and 3 or 2
 
 local ids = {}
@@ -12,7 +9,7 @@ for i = FIRST_JOB, #ARGV - args_per_job + 1, args_per_job do
 end
 local age = now - tonumber(ARGV[EARLIEST])
 local ids_carry_time = math.abs(age) <= ULID_TRUST and math.abs(age - tonumber(ARGV[SPAN])) <= ULID_TRUST
-local stored_payloads = #ids > 0 and redis.call('HMGET', k_jobs, unpack(ids)) or {}
+local stored_values = #ids > 0 and redis.call('HMGET', k_jobs, unpack(ids)) or {}
 local tombstones = #ids > 0 and redis.call('ZCARD', k_forgetting) > 0 and redis.call('HMGET', k_tombstones, unpack(ids)) or nil
 local stale_records = stats[STALE_ENTRIES] > 0
 local created = {} -- id -> state of jobs stored by this call
@@ -24,10 +21,11 @@ local function await_outcome(id, state)
   if state ~= 'ready' and state ~= 'scheduled' and state ~= 'running' then
     return
   end
-  local opts = decode_opts(all_opts[id] or redis.call('HGET', k_opts, id))
+  local opts = created[id] and decode_opts(all_opts[id]) or load_opts(id)
   if opts[KEEP_OUTCOME] then
     return
   end
+  local was_inline = is_inline(opts)
   opts[KEEP_OUTCOME] = ''
   is_changed = true
   if created[id] then
@@ -35,10 +33,13 @@ local function await_outcome(id, state)
     return
   end
   save_opts(id, opts)
-  local lease = redis.call('HGET', k_running, id)
-  if lease then
-    -- Completing it must no longer take the fast path.
-    redis.call('HSET', k_running, id, (string.gsub(lease, '^([^\t]+\t%d)[' .. SIMPLE_OPTS .. NO_OPTS .. ']', '%1' .. OTHER_OPTS)))
+  if state == 'ready' and was_inline then
+    -- Its entry in the list does not tell the fast scripts, so its value must.
+    local value = redis.call('HGET', k_jobs, id)
+    redis.call('HSET', k_jobs, id, string.char(NEEDS_CARE) .. string.sub(value, header_length(value) + 1))
+  elseif state == 'running' then
+    local lease = redis.call('HGET', k_running, id)
+    redis.call('HSET', k_running, id, (string.gsub(lease, '^([^\t]+\t%d)%' .. VALUE_ONLY, '%1' .. MORE)))
   end
 end
 
@@ -47,7 +48,7 @@ local function existing_job(i, id, key)
   if created[id] then
     return id, created[id]
   end
-  if stored_payloads[i] then
+  if stored_values[i] then
     return id, state_of(id)
   end
   local tombstone = tombstones and tombstones[i]
@@ -74,22 +75,11 @@ local function put(id, opts, due)
     opts[DUE_AT] = nil
     return STORED_SCHEDULED
   end
-  local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
-  local entry = id
-  local stale_record = stale_records and redis.call('HGET', k_ghosts, id)
-  if stale_record then
-    opts[GENERATION] = digits(tonumber(string.match(stale_record, ' (%d+)$')) + 1)
-    entry = '\t' .. opts[GENERATION] .. '\t' .. id
-  end
-  lanes[priority] = lanes[priority] or {}
-  table.insert(lanes[priority], entry)
-  created[id] = 'ready'
   opts[DUE_AT] = nil
+  local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
+  table.insert(lanes[priority], entry_of(id, opts))
+  created[id] = 'ready'
   return STORED_READY
-end
-
-local function payload_of(i)
-  return ARGV[FIRST_JOB + args_per_job * (i - 1) + 1]
 end
 
 local function spec_of(i)
@@ -97,9 +87,9 @@ local function spec_of(i)
 end
 
 local function enqueue_one(i)
-  local id, payload, spec = ids[i], payload_of(i), spec_of(i)
-  local is_default = spec == '' and ids_carry_time
-  local opts = is_default and {} or decode_opts(spec)
+  local id, value, spec = ids[i], ARGV[FIRST_JOB + args_per_job * (i - 1) + 1], spec_of(i)
+  local opts = decode_opts(spec)
+  opts.header = header_of(value)
   local existing, state = existing_job(i, id, opts[UNIQUE_KEY])
   if existing and state then
     if opts[KEEP_OUTCOME] then
@@ -113,7 +103,6 @@ local function enqueue_one(i)
     opts[ENQUEUED_AT] = digits(now)
   end
   local reply = put(id, opts, opts[DUE_AT] and resolve(opts[DUE_AT]) or now)
-  opts[DUE_AT] = nil
   if opts[EXPIRES_AT] then
     expiring[#expiring + 1] = opts[EXPIRES_AT]
     expiring[#expiring + 1] = id
@@ -121,11 +110,10 @@ local function enqueue_one(i)
   if opts[UNIQUE_KEY] then
     new_unique[opts[UNIQUE_KEY]] = id
   end
-  local text = next(opts) and encode_opts(opts) or nil
-  all_opts[id] = text
+  all_opts[id] = not is_inline(opts) and encode_opts(opts) or nil
   jobs[#jobs + 1] = id
-  jobs[#jobs + 1] = payload
-  stats[BYTES] = stats[BYTES] + #payload
+  jobs[#jobs + 1] = value
+  stats[BYTES] = stats[BYTES] + #value - header_length(value)
   announce(id, created[id])
   return reply
 end

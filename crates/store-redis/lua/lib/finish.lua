@@ -16,12 +16,14 @@ local function end_job(id, opts, ending)
     local until_ms = now + rule(DEDUP_FOR)
     redis.call('HSET', k_tombstones, id, state .. ' ' .. digits(until_ms))
     redis.call('ZADD', k_forgetting, until_ms, id)
+    need_full(until_ms)
   end
   local error_bytes = redis.call('HSTRLEN', k_errors, id)
   if ending.is_kept then
     local started = ending.started and digits(ending.started) or ''
     redis.call('HSET', k_final, id, table.concat({ state, digits(now), started, ending.reason or '' }, '\t'))
     redis.call('ZADD', ending.kept_in, now, id)
+    need_full(rule(KEEP[state]) >= 0 and now + rule(KEEP[state]) or NEVER)
     if ending.result then
       redis.call('HSET', k_results, id, ending.result)
       stats[BYTES] = stats[BYTES] + #ending.result
@@ -60,7 +62,7 @@ end
 
 -- Removes the record of how a job ended. Returns the bytes it kept.
 local function remove_end(id, state, set_key)
-  local bytes = redis.call('HSTRLEN', k_jobs, id) + redis.call('HSTRLEN', k_errors, id) + redis.call('HSTRLEN', k_results, id)
+  local bytes = payload_length(id) + redis.call('HSTRLEN', k_errors, id) + redis.call('HSTRLEN', k_results, id)
   redis.call('ZREM', set_key, id)
   redis.call('HDEL', k_final, id)
   redis.call('HDEL', k_results, id)
@@ -119,8 +121,9 @@ local function prune_tombstones(limit)
   return #ids
 end
 
+-- Claims are removed many at once: those closed before this second, less the time they are remembered.
 local function prune_claims(limit)
-  local tokens = limit > 0 and redis.call('ZRANGEBYSCORE', k_tokens, '-inf', now - CLAIM_TOMBSTONE, 'LIMIT', 0, limit) or {}
+  local tokens = limit > 0 and redis.call('ZRANGEBYSCORE', k_tokens, '-inf', '(' .. digits(now - now % 1000 - CLAIM_TOMBSTONE), 'LIMIT', 0, limit) or {}
   if #tokens > 0 then
     redis.call('ZREM', k_tokens, unpack(tokens))
     redis.call('HDEL', k_claims, unpack(tokens))
@@ -130,14 +133,15 @@ local function prune_claims(limit)
   return #tokens
 end
 
--- Deletes up to `limit` finished jobs, tombstones and claims that exceed their bounds. Returns the number of jobs and of others.
+-- Deletes up to `limit` finished jobs, tombstones and claims that exceed their bounds. Returns the number of jobs, of others,
+-- and whether more jobs or tombstones may exceed them.
 local function prune(limit)
   local pruned = prune_state('succeeded', k_succeeded, limit)
   pruned = pruned + prune_state('dead', k_dead, limit - pruned)
   pruned = pruned + prune_state('cancelled', k_cancelled, limit - pruned)
   local forgotten = prune_tombstones(limit - pruned)
-  forgotten = forgotten + prune_claims(limit - pruned - forgotten)
-  return pruned, forgotten
+  local claims = prune_claims(limit - pruned - forgotten)
+  return pruned, forgotten + claims, pruned + forgotten == limit
 end
 
 -- Prunes twice as much as this call kept, so that kept jobs stay within their bounds.

@@ -1,16 +1,15 @@
 -- Claims and the leases of their jobs: who runs a job, and how it left its claim.
-local CLAIM_TOMBSTONE = 60000
 local LEAVE_STATUSES = { 'scheduled', 'dead', 'released', 'snoozed', 'cancelled', 'lease_lost' }
 local open_claims = {} -- token -> open claim that jobs leave in this call
 
 -- Decodes the lease of a running job.
 local function decode_lease(text)
-  local token, priority, flag, bytes, rest = string.match(text, '^([^\t]+)\t(%d)([' .. OTHER_OPTS .. SIMPLE_OPTS .. NO_OPTS .. '])(%d+)(.*)$')
+  local token, priority, flag, bytes, rest = string.match(text, '^([^\t]+)\t(%d)([%l-])(%d+)(.*)$')
   local accepted, worker = string.match(rest or '', '^\t([^\t]*)\t?(.*)$')
   return {
     token = token,
     priority = tonumber(priority),
-    flag = flag, -- NO_OPTS, SIMPLE_OPTS (none that matter on completion) or OTHER_OPTS
+    flag = flag, -- VALUE_ONLY or MORE
     bytes = tonumber(bytes) or 0,
     accepted = accepted or '',
     worker = worker or '',
@@ -23,6 +22,14 @@ local function encode_lease(lease)
     return text .. '\t' .. lease.accepted .. '\t' .. lease.worker
   end
   return lease.accepted == '' and text or text .. '\t' .. lease.accepted
+end
+
+-- There will be more to remove than the value when the job is completed, which the fast scripts do not.
+local function add_to_lease(id, lease)
+  if lease.flag == VALUE_ONLY then
+    lease.flag = MORE
+    redis.call('HSET', k_running, id, encode_lease(lease))
+  end
 end
 
 local function lease_of(id, token)

@@ -6,18 +6,20 @@ local STATS_FIELD, RULES_FIELD, WATCHED_FIELD, EARLIER_FIELD = 'figures', 'rules
 local AUDIT_FIELD, ENDS_LOST_FIELD = 'audit', 'ends'
 local CALLS_FIELD = '@' -- where to forget calls next; also starts the name of each slot
 
--- Positions in the packed stats.
+-- Positions in the packed stats. The first ones are all that an enqueue needs, besides the ready jobs of its priority.
 local SCHEMA, CLOCK_MARK, LAST_TOKEN, PAUSED = 1, 2, 3, 4
-local SUSPECTS_FRONT, SUSPECTS_BACK, STALE_ENTRIES, BYTES = 5, 6, 7, 8
-local SUCCEEDED_BYTES, DEAD_BYTES, CANCELLED_BYTES = 9, 10, 11
-local TOTAL_ENQUEUED, TOTAL_SUCCEEDED, TOTAL_DEAD, TOTAL_CANCELLED, TOTAL_RESCUED = 12, 13, 14, 15, 16
-local ENQUEUED_MINUTE, ENDED_MINUTE = 17, 20 -- minute, count in it, count in the one before
-local WATCHED_UNTIL, WAITERS_UNTIL, SHORTEN_FROM = 23, 24, 25
-local READY, LIST_BASE = 26, 36 -- plus the priority
-local PARTITIONS, GROW_AT = 46, 47
+local FULL_FROM, PRUNE_FROM, STALE_ENTRIES, BYTES = 5, 6, 7, 8 -- calls need the full scripts from FULL_FROM on (ms)
+local TOTAL_ENQUEUED, TOTAL_SUCCEEDED = 9, 10
+local ENQUEUED_MINUTE, ENDED_MINUTE = 11, 18 -- minute, count in it, count in the one before
+local WATCHED_UNTIL, WAITERS_UNTIL, PARTITIONS, GROW_AT = 14, 15, 16, 17
+local READY, LIST_BASE = 21, 31 -- plus the priority
+local SHORTEN_FROM, SUCCEEDED_BYTES, DEAD_BYTES, CANCELLED_BYTES = 41, 42, 43, 44
+local TOTAL_DEAD, TOTAL_CANCELLED, TOTAL_RESCUED = 45, 46, 47
+local HOT_COUNT, HOT_BYTES, HOT_FORMAT = 17, 136, '<ddddddddddddddddd'
 local STATS_COUNT, STATS_BYTES = 47, 376
 local STATS_FORMAT = '<ddddddddddddddddddddddddddddddddddddddddddddddd'
-local SCHEMA_VERSION = 1
+local SCHEMA_VERSION = 2
+local NEVER = 9007199254740992 -- later than any time
 
 -- Positions in the packed rules. Age, count and bytes to keep follow each other.
 local DEDUP_FOR, DEDUP_MAX, REQUEUE, POISON_AFTER, KEEP_SUCCEEDED = 1, 2, 3, 4, 5
@@ -30,19 +32,25 @@ local KEEP_WITH_RESULT, KEEP_ALL = 0, 1
 -- Letters of opts.
 local CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY = 'n', 'c', 'd', 'p', 'k', 'u'
 local RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME = 'r', 'l', 't', 'e', 'w'
-local ATTEMPT, EXPIRIES, GENERATION, HEADERS = 'a', 'x', 'g', 'h'
+local ATTEMPT, EXPIRIES, GENERATION, HEADERS, IS_JSON = 'a', 'x', 'g', 'h', 'j'
 local PRIORITY_DEFAULT, PRIORITY_LAST = 5, 9
 local MAX_ATTEMPTS, DELAY_FIRST, DELAY_MAX, HAS_JITTER = 1, 2, 3, 4 -- positions in a retry policy
 
 -- Owners of leases: a worker process by its boot id, or a single claim by its token.
 local BOOT_OWNER, TOKEN_OWNER = 'b:', 't:'
 
--- Flags in a running job's lease: what the job's opts mean for completing it.
-local NO_OPTS, SIMPLE_OPTS, OTHER_OPTS = '-', 's', 'o'
+-- Values of jobs: opts, an empty line, payload. A longer value has no opts, nor one that starts with NEEDS_CARE instead
+-- of the line feed: its opts are in the hash `opts`, and only the full scripts may claim it.
+local INLINE_MAX = 8192
+local LINE_FEED, NEEDS_CARE = 10, 42
+
+-- Flags in a running job's lease: whether its value is all there is to remove when it is completed.
+local VALUE_ONLY, MORE = '-', 'o'
 local NOT_ACCEPTED = 'd' -- instead of the time a dispatched job was accepted
 
 -- Arguments.
 local CALL_SLOT, CALL_NUMBER = 1, 2 -- first of a script that uses `call`
+local EARLIEST, SPAN, KNOWN_PARTITIONS, SPEC, FIRST_JOB = 3, 4, 5, 6, 7 -- of an enqueue
 local AT_MOST_ONCE, DISPATCH = 'm', 'd' -- modes of a claim
 local OWN_SPECS = 's' -- instead of the spec of all jobs of an enqueue
 local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of how to retry
@@ -50,9 +58,9 @@ local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of 
 -- Replies.
 local STORED_READY, STORED_SCHEDULED, DUPLICATE = 'r', 's', '='
 local CLAIM_TOKEN, CLAIM_UNTIL, CLAIM_NEXT = 1, 2, 3 -- positions in the reply to a claim
-local CLAIM_PAYLOADS, CLAIM_OPTS = 5, 6 -- plus twice the number of the job
+local CLAIM_VALUES, CLAIM_OPTS = 5, 6 -- plus twice the number of the job
 local NOTHING_FOUND, CLAIM_AGAIN, NEXT_DUE = 0, 1, -1 -- in CLAIM_NEXT; less the milliseconds until a job is due
-local PAYLOADS_ONLY, PAYLOADS_AND_OPTS, SHARED_OPTS = 1, 2, 3 -- what follows the ids
+local VALUES_ONLY, VALUES_AND_OPTS = 1, 2 -- what follows the ids
 local JOB_ID, JOB_STATE, JOB_PAYLOAD, JOB_OPTS, JOB_LEASE, JOB_OWNER = 1, 2, 3, 4, 5, 6
 local JOB_END, JOB_DUE, JOB_ERROR, JOB_RESULT, JOB_PROGRESS, JOB_STOPPING = 7, 8, 9, 10, 11, 12
 local CURRENT_ENTRY, STALE_ENTRY = '+', '-' -- of a ready list, in an audit
@@ -60,6 +68,13 @@ local RULES_LOST, STATS_LOST = 'rules', 'figures' -- after the first page of an 
 
 -- Published lines.
 local NOTIFY_WORK, NOTIFY_CANCEL = 'w', 'c'
+
+-- Limits.
+local CLAIM_MAX, CLAIM_BYTES_MAX = 100, 4194304 -- jobs and bytes of payload in a claim
+local CLAIM_TOMBSTONE = 60000 -- how long a closed claim is remembered (ms)
+local CLOCK_SLACK_US = 5000000 -- a clock further behind the mark was set back
+local ULID_TRUST = 1000 -- how far the time in an id may be off (ms)
+local WAKE_MAX = 500
 
 -- Bytes.
 local TAB, PLUS, ZERO = 9, 43, 48

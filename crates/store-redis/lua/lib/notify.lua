@@ -1,5 +1,5 @@
 -- Notifications to watchers, wake-ups for waiters (never more than there are jobs), and the commit of a call.
-local LEASES_PAGE, WAKE_MAX = 500, 500
+local LEASES_PAGE = 500
 local is_watched = stats[WATCHED_UNTIL] > now
 local notifications = {}
 local work = 0 -- number of jobs that a waiter may now find
@@ -30,7 +30,7 @@ local function shorten_leases()
     end
   end
   stats[SHORTEN_FROM] = #owners == LEASES_PAGE * 2 and 1 + from + LEASES_PAGE - shortened or 0
-  is_changed = true
+  stats[FULL_FROM], stats[PRUNE_FROM], is_changed = 0, 0, true
 end
 
 local function wake_waiters()

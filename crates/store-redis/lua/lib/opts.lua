@@ -1,7 +1,8 @@
--- Opts: how a job differs from the defaults, as a table by letter.
+-- Opts: how a job differs from the defaults, as a table by letter. They are in the hash `opts`, or, as long as they are as
+-- enqueued and matter to no script, in the job's value (`header`).
 local LETTERS = {
   CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY, RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME,
-  ATTEMPT, EXPIRIES, GENERATION, HEADERS,
+  ATTEMPT, EXPIRIES, GENERATION, HEADERS, IS_JSON,
 }
 
 local function decode_opts(text)
@@ -25,19 +26,57 @@ local function encode_opts(opts)
   return table.concat(lines)
 end
 
-local function load_opts(id)
-  return decode_opts(redis.call('HGET', k_opts, id))
+-- The length of the opts and the empty line in a value.
+local function header_length(value)
+  local first = string.byte(value)
+  if first == LINE_FEED or first == NEEDS_CARE then
+    return 1
+  end
+  local _, last = string.find(value, '\n\n', 1, true)
+  return last or 0
 end
 
--- Returns whether there are any.
+-- The opts in a value, as text.
+local function header_of(value)
+  return value and string.sub(value, 1, math.max(0, header_length(value) - 1)) or ''
+end
+
+-- Reads a value only if it may have opts: it may be large.
+local function read_header(id)
+  return redis.call('HSTRLEN', k_jobs, id) <= INLINE_MAX and header_of(redis.call('HGET', k_jobs, id)) or ''
+end
+
+local function payload_length(id)
+  local length = redis.call('HSTRLEN', k_jobs, id)
+  if length == 0 or length > INLINE_MAX then
+    return math.max(0, length - 1)
+  end
+  return length - header_length(redis.call('HGET', k_jobs, id))
+end
+
+-- `text` may be given if it was read already.
+local function load_opts(id, text)
+  text = text or redis.call('HGET', k_opts, id)
+  if text then
+    return decode_opts(text)
+  end
+  local header = read_header(id)
+  local opts = decode_opts(header)
+  opts.header = header
+  return opts
+end
+
+-- Whether the value has all opts.
+local function is_inline(opts)
+  return encode_opts(opts) == (opts.header or '')
+end
+
 local function save_opts(id, opts)
-  local text = encode_opts(opts)
-  if text == '' then
+  if is_inline(opts) then
     redis.call('HDEL', k_opts, id)
   else
-    redis.call('HSET', k_opts, id, text)
+    redis.call('HSET', k_opts, id, encode_opts(opts))
   end
-  return text ~= ''
 end
 
 -- Loads the opts of a job that an outcome is reported for. Its expiries are reset: its worker survived it.
@@ -61,15 +100,4 @@ local function resolve(text)
     return after(tonumber(string.sub(text, 2)))
   end
   return math.max(now, tonumber(text))
-end
-
--- Whether no option matters when the job is claimed or completed: such opts are passed on and, at the end, dropped.
-local simple = {}
-local function is_simple(encoded_opts)
-  local is = simple[encoded_opts]
-  if is == nil then
-    is = not string.find('\n' .. encoded_opts, '\n[' .. CUSTOM_ID .. UNIQUE_KEY .. DEADLINE .. EXPIRES_AT .. KEEP_OUTCOME .. ATTEMPT .. EXPIRIES .. GENERATION .. ']')
-    simple[encoded_opts] = is
-  end
-  return is
 end

@@ -1,5 +1,5 @@
 -- Picks jobs from the lanes in order of priority. A suspect is picked alone.
-local PAGE, CLAIM_MAX, CLAIM_BYTES_MAX, ENTRY_SCAN_MAX = 100, 100, 4194304, 200
+local PAGE, ENTRY_SCAN_MAX = 100, 200
 local SUSPECT_TRUST = 10000
 
 -- A boot gets its next suspect only after the last one ended or has run for a while.
@@ -18,7 +18,7 @@ local function may_pick_suspect(request)
 end
 
 local function expire(id, opts, state)
-  local bytes = redis.call('HSTRLEN', k_jobs, id)
+  local bytes = payload_length(id)
   remove_waiting(id, opts, state)
   end_dead(id, opts, bytes, nil, 'expired')
 end
@@ -33,7 +33,7 @@ local function read_at_once(max)
   return math.min(max, math.floor(CLAIM_BYTES_MAX / average) + 1)
 end
 
--- Reads entries of a list from position `from`: id, payload, opts, and the stale record if the entry is stale.
+-- Reads entries of a list from position `from`: id, value, opts, and the stale record if the entry is stale.
 local function read_entries(priority, from, most)
   local entries = redis.call('LRANGE', k_ready[priority], from, from + most - 1)
   if #entries == 0 then
@@ -41,13 +41,14 @@ local function read_entries(priority, from, most)
   end
   local ids, generations = split_entries(entries)
   local stale_records, found = stale_records_of(ids, generations), {}
-  local payloads = redis.call('HMGET', k_jobs, unpack(ids))
+  local values = redis.call('HMGET', k_jobs, unpack(ids))
   local encoded_opts = redis.call('HLEN', k_opts) > 1 and redis.call('HMGET', k_opts, unpack(ids)) or nil
   for i = 1, #ids do
     found[i] = {
       id = ids[i],
       priority = priority,
-      payload = payloads[i] or nil,
+      value = values[i] or nil,
+      bytes = values[i] and #values[i] - header_length(values[i]) or 0,
       encoded_opts = encoded_opts and encoded_opts[i] or nil,
       stale_record = stale_records[i],
     }
@@ -55,14 +56,14 @@ local function read_entries(priority, from, most)
   return found
 end
 
--- Drops an entry that has no payload or has expired.
+-- Drops an entry that has no value or has expired.
 local function skip_entry(entry, priority)
   is_changed = true
   stats[READY + priority] = stats[READY + priority] - 1
-  if entry.payload then
+  if entry.value then
     local opts = decode_opts(entry.encoded_opts)
     redis.call('ZREM', k_expiring, entry.id)
-    end_dead(entry.id, opts, #entry.payload, nil, 'expired')
+    end_dead(entry.id, opts, entry.bytes, nil, 'expired')
   end
 end
 
@@ -101,7 +102,7 @@ local function pick_from_list(priority, taken, max, seen)
     for i = 1, #found do
       local entry = found[i]
       local is_late = entry.encoded_opts and not entry.stale_record and is_expired(entry.encoded_opts)
-      local bytes = seen.bytes + (entry.stale_record and 0 or is_late and 0 or #(entry.payload or ''))
+      local bytes = seen.bytes + (entry.stale_record and 0 or is_late and 0 or entry.bytes)
       if (is_late and seen.skipped >= PAGE) or (bytes > CLAIM_BYTES_MAX and #taken > 0) then
         seen.is_over = true
         break
@@ -111,7 +112,7 @@ local function pick_from_list(priority, taken, max, seen)
       seen.scanned = seen.scanned + 1
       if entry.stale_record then
         stale_ids[#stale_ids + 1], stale_records[#stale_ids + 1] = entry.id, entry.stale_record
-      elseif not entry.payload or is_late then
+      elseif not entry.value or is_late then
         seen.skipped = seen.skipped + (is_late and 1 or 0)
         skip_entry(entry, priority)
       else
@@ -155,8 +156,8 @@ local function pick_suspect(priority, taken, request, seen)
   end
   redis.call('ZREM', k_suspects, first)
   stats[READY + priority] = stats[READY + priority] - 1
-  local payload = redis.call('HGET', k_jobs, first)
-  taken[1] = { id = first, payload = payload or '', encoded_opts = text, priority = priority, is_suspect = true }
+  local value = redis.call('HGET', k_jobs, first) or '\n'
+  taken[1] = { id = first, value = value, bytes = #value - header_length(value), encoded_opts = text, priority = priority, is_suspect = true }
   is_changed = true
   return 'taken'
 end

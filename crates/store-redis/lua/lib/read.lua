@@ -12,7 +12,7 @@ local function read_job(id, with_bodies, reply)
   reply[at + JOB_ID] = id
   reply[at + JOB_STATE] = state
   reply[at + JOB_PAYLOAD] = with_bodies and redis.call('HGET', k_jobs, id) or false
-  reply[at + JOB_OPTS] = redis.call('HGET', k_opts, id) or ''
+  reply[at + JOB_OPTS] = redis.call('HGET', k_opts, id) or not with_bodies and read_header(id) or ''
   reply[at + JOB_LEASE] = lease
   reply[at + JOB_OWNER] = owner or false
   reply[at + JOB_END] = final or false

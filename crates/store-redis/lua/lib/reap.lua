@@ -39,7 +39,7 @@ local function load_leased_jobs(ids)
   local leases = redis.call('HMGET', k_running, unpack(ids))
   local encoded_opts = redis.call('HMGET', k_opts, unpack(ids))
   for i = 1, #ids do
-    jobs[i] = { id = ids[i], opts = decode_opts(encoded_opts[i]), lease = decode_lease(leases[i]) }
+    jobs[i] = { id = ids[i], opts = load_opts(ids[i], encoded_opts[i]), lease = decode_lease(leases[i]) }
   end
   return jobs
 end

@@ -5,6 +5,7 @@ local function put_under_lease(request, owner, token, suspect)
   local ends = redis.call('ZSCORE', k_leases, owner)
   local until_ms = math.max(ends and tonumber(ends) or now, now + request.lease_ms)
   redis.call('ZADD', k_leases, until_ms, owner)
+  need_full(until_ms)
   local record = redis.call('HGET', k_owners, owner)
   local suspect_part = string.match(record or '', '^%d+\t%d*\t[^\t]*\t(.*)$') or '\t'
   if suspect then

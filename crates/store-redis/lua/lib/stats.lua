@@ -2,7 +2,6 @@
 local KEPT_BYTES = { succeeded = SUCCEEDED_BYTES, dead = DEAD_BYTES, cancelled = CANCELLED_BYTES }
 local TOTAL = { succeeded = TOTAL_SUCCEEDED, dead = TOTAL_DEAD, cancelled = TOTAL_CANCELLED }
 local KEEP = { succeeded = SUCCEEDED_AGE, dead = DEAD_AGE, cancelled = CANCELLED_AGE }
-local CLOCK_SLACK_US = 5000000
 
 local exists = stored[1] and true or false
 local stats
@@ -13,6 +12,8 @@ if exists then
   stats = { struct.unpack(STATS_FORMAT, stored[1]) }
   if stats[SCHEMA] > SCHEMA_VERSION then
     return redis.error_reply('NEWER the queue has schema ' .. stats[SCHEMA])
+  elseif stats[SCHEMA] < SCHEMA_VERSION then
+    return redis.error_reply('OLDER the queue has schema ' .. stats[SCHEMA])
   end
 else
   stats = {}
@@ -49,6 +50,11 @@ local now = math.floor(now_us / 1000)
 
 local function digits(number)
   return string.format('%.0f', number)
+end
+
+-- From this time on the fast scripts refuse calls. Claims raise it again (lib/claim.lua).
+local function need_full(from)
+  stats[FULL_FROM] = math.min(stats[FULL_FROM], from)
 end
 
 -- Adds to a per-minute count: the current minute and the one before.

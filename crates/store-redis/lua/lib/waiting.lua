@@ -6,7 +6,7 @@ local function is_suspect(opts)
 end
 
 local function has_suspects()
-  return (stats[SUSPECTS_FRONT] ~= 0 or stats[SUSPECTS_BACK] ~= 0) and redis.call('ZCARD', k_suspects) > 0
+  return redis.call('ZCARD', k_suspects) > 0
 end
 
 local function index_expiry(id, opts)
@@ -15,33 +15,36 @@ local function index_expiry(id, opts)
   end
 end
 
+-- The score of a suspect before or after all others of its priority.
+local function suspect_score(priority, at_front)
+  local low, high = priority * SUSPECT_LANE, '(' .. digits((priority + 1) * SUSPECT_LANE)
+  if at_front then
+    local first = redis.call('ZRANGEBYSCORE', k_suspects, low, high, 'WITHSCORES', 'LIMIT', 0, 1)[2]
+    return first and first - 1 or low + SUSPECT_LANE / 2
+  end
+  local last = redis.call('ZREVRANGEBYSCORE', k_suspects, high, low, 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  return last and last + 1 or low + SUSPECT_LANE / 2
+end
+
+-- The entry of a job in a ready list. Only the full scripts claim a job whose entry has a generation, which may be 0.
+local function entry_of(id, opts)
+  local stale_record = stats[STALE_ENTRIES] > 0 and redis.call('HGET', k_ghosts, id)
+  opts[GENERATION] = stale_record and digits(tonumber(string.match(stale_record, ' (%d+)$')) + 1) or nil
+  return is_inline(opts) and id or '\t' .. (opts[GENERATION] or '0') .. '\t' .. id
+end
+
 -- Adds a job to the lane of its priority.
 local function add_ready(id, opts, at_front)
   local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
-  opts[GENERATION] = nil
   if is_suspect(opts) then
-    local position
-    if at_front then
-      stats[SUSPECTS_FRONT] = stats[SUSPECTS_FRONT] - 1
-      position = stats[SUSPECTS_FRONT]
-    else
-      stats[SUSPECTS_BACK] = stats[SUSPECTS_BACK] + 1
-      position = stats[SUSPECTS_BACK]
-    end
-    redis.call('ZADD', k_suspects, priority * SUSPECT_LANE + SUSPECT_LANE / 2 + position, id)
+    opts[GENERATION] = nil
+    redis.call('ZADD', k_suspects, suspect_score(priority, at_front), id)
+    need_full(0)
+  elseif at_front then
+    redis.call('LPUSH', k_ready[priority], entry_of(id, opts))
+    stats[LIST_BASE + priority] = stats[LIST_BASE + priority] - 1
   else
-    local entry = id
-    local stale_record = stats[STALE_ENTRIES] > 0 and redis.call('HGET', k_ghosts, id)
-    if stale_record then
-      opts[GENERATION] = digits(tonumber(string.match(stale_record, ' (%d+)$')) + 1)
-      entry = '\t' .. opts[GENERATION] .. '\t' .. id
-    end
-    if at_front then
-      redis.call('LPUSH', k_ready[priority], entry)
-      stats[LIST_BASE + priority] = stats[LIST_BASE + priority] - 1
-    else
-      redis.call('RPUSH', k_ready[priority], entry)
-    end
+    redis.call('RPUSH', k_ready[priority], entry_of(id, opts))
   end
   stats[READY + priority] = stats[READY + priority] + 1
   index_expiry(id, opts)
@@ -50,11 +53,11 @@ local function add_ready(id, opts, at_front)
   is_changed = true
 end
 
--- Adds a job to the schedule.
+-- Adds a job to the schedule. Its opts are then in the hash, where a promotion of many reads them at once.
 local function add_scheduled(id, opts, due)
-  opts[DUE_AT] = nil
-  opts[GENERATION] = nil
+  opts[DUE_AT], opts[GENERATION], opts.header = nil, nil, nil
   redis.call('ZADD', k_scheduled, due, id)
+  need_full(due)
   index_expiry(id, opts)
   announce(id, 'scheduled')
   if redis.call('ZRANGE', k_scheduled, 0, 0)[1] == id then
@@ -69,6 +72,7 @@ local function leave_stale_entry(id, opts)
   local stale = stale_record and tonumber(string.match(stale_record, '^%d+')) or 0
   redis.call('HSET', k_ghosts, id, digits(stale + 1) .. ' ' .. (opts[GENERATION] or '0'))
   stats[STALE_ENTRIES] = stats[STALE_ENTRIES] + 1
+  need_full(0)
 end
 
 -- Removes a waiting job from its list, the suspects or the schedule.
@@ -127,18 +131,13 @@ local function promote_due(limit)
   end
   redis.call('ZREMRANGEBYRANK', k_scheduled, 0, #ids - 1)
   for i = 1, #ids do
-    local id, priority, text = ids[i], PRIORITY_DEFAULT, nil
-    if encoded_opts[i] then
-      local opts = decode_opts(encoded_opts[i])
-      opts[DUE_AT], opts[GENERATION] = due[2 * i], nil
-      priority, text = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT), encode_opts(opts)
-    else
-      text = DUE_AT .. due[2 * i] .. '\n'
-    end
-    saved[2 * i - 1], saved[2 * i] = id, text
+    local id, opts = ids[i], decode_opts(encoded_opts[i])
+    opts[DUE_AT], opts[GENERATION] = due[2 * i], nil
+    saved[2 * i - 1], saved[2 * i] = id, encode_opts(opts)
+    local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
     local lane = lanes[priority] or {}
     lanes[priority] = lane
-    lane[#lane + 1] = id
+    lane[#lane + 1] = '\t0\t' .. id
     announce(id, 'ready')
   end
   redis.call('HSET', k_opts, unpack(saved))

@@ -7,16 +7,16 @@ use super::claim::{boot_of, owner_of};
 use super::end::EndRecord;
 use super::lease::StoredLease;
 use super::opts::{Opts, created_at, due_at};
-use super::{damaged, of_job, progress, score, text};
+use super::{damaged, inline, of_job, progress, score, text};
 
 /// The stored values of one job. Values that its state does not need are ignored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RawJob {
     pub(crate) id: JobId,
     pub(crate) state: JobState,
-    /// Missing in listings.
-    pub(crate) payload: Option<Bytes>,
-    /// Missing if the job has only defaults.
+    /// Its opts and payload. Missing in listings.
+    pub(crate) value: Option<Bytes>,
+    /// Missing if the opts are in the value.
     pub(crate) opts: Option<Bytes>,
     /// Of a running job.
     pub(crate) lease: Option<Bytes>,
@@ -41,7 +41,7 @@ impl RawJob {
         Self {
             id,
             state,
-            payload: None,
+            value: None,
             opts: None,
             lease: None,
             owner: None,
@@ -61,7 +61,9 @@ impl RawJob {
     }
 
     fn decode(self, queue: &QueueName) -> Result<Job> {
-        let opts = Opts::read(self.opts.as_deref().unwrap_or_default())?;
+        let (header, payload) = self.value.clone().map(inline::split).unzip();
+        let opts = self.opts.as_ref().filter(|opts| !opts.is_empty());
+        let opts = Opts::read(&opts.or(header.as_ref()).cloned().unwrap_or_default())?;
         let error = self
             .error
             .as_deref()
@@ -78,7 +80,7 @@ impl RawJob {
             is_named: opts.is_named,
             kind: opts.kind.clone(),
             priority: opts.priority,
-            payload: self.payload.clone(),
+            payload,
             headers: opts.headers.clone(),
             retry: opts.retry,
             timeout: opts.timeout,
@@ -186,7 +188,7 @@ mod tests {
 
     fn raw(state: JobState) -> RawJob {
         RawJob {
-            payload: Some(Bytes::from("payload")),
+            value: Some(Bytes::from("\npayload")),
             ..RawJob::new(JobId::new(ULID).unwrap(), state)
         }
     }

@@ -2,7 +2,7 @@
 
 use windlass_core::{BootId, Priority, Result, Timestamp, Token};
 
-use super::names::{NO_OPTS, NOT_ACCEPTED, OTHER_OPTS, SIMPLE_OPTS};
+use super::names::{MORE, NOT_ACCEPTED, VALUE_ONLY};
 use super::{damaged, number, text, time, token};
 
 const KIND: &str = "lease";
@@ -13,34 +13,13 @@ pub(crate) struct StoredLease {
     /// The token of its claim.
     pub(crate) token: Token,
     pub(crate) priority: Priority,
-    /// Whether the job has opts that matter when it is completed.
-    pub(crate) opts: LeaseOpts,
+    /// Whether its value is all there is to remove when the job is completed.
+    pub(crate) is_value_only: bool,
     /// The length of its payload.
     pub(crate) bytes: u64,
     pub(crate) accepted: Accepted,
     /// The worker name given by a single claim.
     pub(crate) worker: Option<BootId>,
-}
-
-/// The kind of opts a leased job has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LeaseOpts {
-    None,
-    /// `SIMPLE_OPTS`: none matters when the job is completed.
-    Simple,
-    /// `OTHER_OPTS`: some may matter.
-    Other,
-}
-
-impl LeaseOpts {
-    fn from_flag(flag: u8) -> Option<Self> {
-        match flag {
-            NO_OPTS => Some(Self::None),
-            SIMPLE_OPTS => Some(Self::Simple),
-            OTHER_OPTS => Some(Self::Other),
-            _ => None,
-        }
-    }
 }
 
 /// When a worker accepted a job.
@@ -66,7 +45,11 @@ impl StoredLease {
         Ok(Self {
             token,
             priority: Priority::new(level - b'0').map_err(|_| bad("invalid priority"))?,
-            opts: LeaseOpts::from_flag(flag).ok_or_else(|| bad("invalid flag"))?,
+            is_value_only: match flag {
+                VALUE_ONLY => true,
+                MORE => false,
+                _ => return Err(bad("invalid flag")),
+            },
             bytes: number(KIND, &facts[2..])?,
             accepted: match fields.next().unwrap_or_default() {
                 "" => Accepted::AtClaim,
@@ -103,7 +86,7 @@ mod tests {
         let plain = StoredLease {
             token: TOKEN,
             priority: Priority::default(),
-            opts: LeaseOpts::None,
+            is_value_only: true,
             bytes: 120,
             accepted: Accepted::AtClaim,
             worker: None,
@@ -115,7 +98,7 @@ mod tests {
 
         let dispatched = read("5000123-0000beef\t0o0\td");
         assert_eq!(dispatched.accepted_at(), None);
-        assert_eq!(dispatched.opts, LeaseOpts::Other);
+        assert!(!dispatched.is_value_only);
         assert_eq!(dispatched.priority.level(), 0);
 
         let named = read("5000123-0000beef\t5-120\t\tann of é");

@@ -12,18 +12,18 @@ pub(crate) const CLOCK_MARK: usize = 2;
 pub(crate) const PAUSED: usize = 4;
 pub(crate) const STALE_ENTRIES: usize = 7;
 pub(crate) const BYTES: usize = 8;
-pub(crate) const TOTAL_ENQUEUED: usize = 12;
-pub(crate) const TOTAL_SUCCEEDED: usize = 13;
-pub(crate) const TOTAL_DEAD: usize = 14;
-pub(crate) const TOTAL_CANCELLED: usize = 15;
-pub(crate) const TOTAL_RESCUED: usize = 16;
-pub(crate) const ENQUEUED_MINUTE: usize = 17;
-pub(crate) const ENDED_MINUTE: usize = 20;
+pub(crate) const TOTAL_ENQUEUED: usize = 9;
+pub(crate) const TOTAL_SUCCEEDED: usize = 10;
+pub(crate) const TOTAL_DEAD: usize = 45;
+pub(crate) const TOTAL_CANCELLED: usize = 46;
+pub(crate) const TOTAL_RESCUED: usize = 47;
+pub(crate) const ENQUEUED_MINUTE: usize = 11;
+pub(crate) const ENDED_MINUTE: usize = 18;
 /// Plus the priority.
-pub(crate) const READY: usize = 26;
-pub(crate) const PARTITIONS: usize = 46;
+pub(crate) const READY: usize = 21;
+pub(crate) const PARTITIONS: usize = 16;
 pub(crate) const STATS_COUNT: usize = 47;
-pub(crate) const SCHEMA_VERSION: u64 = 1;
+pub(crate) const SCHEMA_VERSION: u64 = 2;
 
 pub(crate) const RULES_COUNT: usize = 14;
 
@@ -43,15 +43,21 @@ pub(crate) const ATTEMPT: char = 'a';
 pub(crate) const EXPIRIES: char = 'x';
 pub(crate) const GENERATION: char = 'g';
 pub(crate) const HEADERS: char = 'h';
+/// The headers are only a content type, `application/json`.
+pub(crate) const IS_JSON: char = 'j';
 
 /// Prefixes of owners.
 pub(crate) const BOOT_OWNER: &str = "b:";
 pub(crate) const TOKEN_OWNER: &str = "t:";
 
-/// Flags of a lease.
-pub(crate) const NO_OPTS: u8 = b'-';
-pub(crate) const SIMPLE_OPTS: u8 = b's';
-pub(crate) const OTHER_OPTS: u8 = b'o';
+/// The longest value of a job that may have opts, and the first byte of one that the fast scripts must
+/// not claim.
+pub(crate) const INLINE_MAX: usize = 8192;
+pub(crate) const NEEDS_CARE: u8 = 42;
+
+/// Flags of a lease: whether the value is all there is to remove when the job is completed.
+pub(crate) const VALUE_ONLY: u8 = b'-';
+pub(crate) const MORE: u8 = b'o';
 /// In a lease, instead of the time a dispatched job was accepted.
 pub(crate) const NOT_ACCEPTED: &str = "d";
 
@@ -75,9 +81,8 @@ pub(crate) const DUPLICATE: &str = "=";
 pub(crate) const NOTHING_FOUND: i64 = 0;
 pub(crate) const CLAIM_AGAIN: i64 = 1;
 pub(crate) const NEXT_DUE: i64 = -1;
-/// What follows the ids in the reply to a claim; the third possibility is `PAYLOADS_AND_OPTS`.
-pub(crate) const PAYLOADS_ONLY: u64 = 1;
-pub(crate) const SHARED_OPTS: u64 = 3;
+/// What follows the ids in the reply to a claim; the other possibility is `VALUES_AND_OPTS`.
+pub(crate) const VALUES_ONLY: u64 = 1;
 
 /// Entries of a ready list, in an audit.
 pub(crate) const CURRENT_ENTRY: char = '+';

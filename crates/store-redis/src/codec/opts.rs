@@ -9,11 +9,13 @@ use windlass_core::{Due, Error, JobId, NewJob, Priority, Result, RetryPolicy, Ti
 
 use super::names::{
     ATTEMPT, CUSTOM_ID, DEADLINE, DUE_AT, ENQUEUED_AT, EXPIRES_AT, EXPIRIES, GENERATION, HEADERS,
-    KEEP_OUTCOME, KIND, PRIORITY, RETRY_POLICY, TIMEOUT, UNIQUE_KEY,
+    IS_JSON, KEEP_OUTCOME, KIND, PRIORITY, RETRY_POLICY, TIMEOUT, UNIQUE_KEY,
 };
 use super::{damaged, number, text, time};
 
 const VALUE: &str = "opts";
+
+const JSON_HEADER: (&str, &str) = ("content-type", "application/json");
 
 /// A generated id: 26 characters of Crockford's base 32, of which the first ten are a time.
 const ULID_BYTES: usize = 26;
@@ -85,6 +87,10 @@ fn write_retry(lines: &mut String, retry: &RetryPolicy) {
 fn write_headers(lines: &mut String, headers: &Headers) {
     if headers.is_empty() {
         return;
+    }
+    // Every typed job has these headers.
+    if headers.iter().eq([JSON_HEADER]) {
+        return line(lines, IS_JSON, "");
     }
     lines.push(HEADERS);
     for (index, (name, value)) in headers.iter().enumerate() {
@@ -196,7 +202,7 @@ impl Opts {
     fn set(&mut self, letter: char, value: &str) -> Result<()> {
         let bad = |_: Error| wrong(letter);
         match letter {
-            CUSTOM_ID | KEEP_OUTCOME if !value.is_empty() => return Err(wrong(letter)),
+            CUSTOM_ID | KEEP_OUTCOME | IS_JSON if !value.is_empty() => return Err(wrong(letter)),
             CUSTOM_ID => self.is_named = true,
             KEEP_OUTCOME => self.keep_outcome = true,
             ENQUEUED_AT => self.created_at = Some(time(VALUE, value).map_err(bad)?),
@@ -211,6 +217,10 @@ impl Opts {
             ATTEMPT => self.attempt = count(value).ok_or_else(|| wrong(letter))?,
             EXPIRIES => self.expiries = count(value).ok_or_else(|| wrong(letter))?,
             GENERATION => self.generation = number(VALUE, value).map_err(bad)?,
+            IS_JSON => self
+                .headers
+                .set(JSON_HEADER.0, JSON_HEADER.1)
+                .map_err(bad)?,
             HEADERS => self.set_headers(value).ok_or_else(|| wrong(letter))?,
             _ => {
                 let why = format!("unknown letter `{letter}`");

@@ -10,6 +10,7 @@ use windlass_redis_link::LinkMode;
 use windlass_testkit::redis::Server;
 
 use super::*;
+use crate::codec::names::{BYTES, CLOCK_MARK, READY, SCHEMA, TOTAL_ENQUEUED};
 use crate::keys::KeyType;
 
 /// Keys and their planted values.
@@ -50,9 +51,9 @@ impl Planted {
     /// Plants stats: a clock mark and a few counts.
     fn plant_stats(&mut self, mark_us: f64) {
         let mut numbers = [0.0; 47];
-        (numbers[0], numbers[1]) = (1.0, mark_us);
-        (numbers[7], numbers[11]) = (42.0, 9.0);
-        (numbers[25], numbers[30]) = (1.0, 2.0);
+        (numbers[SCHEMA - 1], numbers[CLOCK_MARK - 1]) = (2.0, mark_us);
+        (numbers[BYTES - 1], numbers[TOTAL_ENQUEUED - 1]) = (42.0, 9.0);
+        (numbers[READY - 1], numbers[READY + 4]) = (1.0, 2.0);
         let packed: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
         let items = vec![bulk(STATS_FIELD.as_bytes()), bulk(&packed)];
         self.0.insert(key("state"), Value::Array(items));
@@ -86,7 +87,10 @@ fn full_queue() -> Planted {
     planted.plant_stats(20_000_000.0);
     let texts = [
         ("settings", "requeue|back"),
-        ("jobs", "|x|r2|two|r1|one|s||w|run|b|boot|d|x|bad|y"),
+        (
+            "jobs",
+            "|x|r2|\ntwo|r1|\none|s|\n|w|\nrun|b|\nboot|d|\nx|bad|\ny",
+        ),
         (
             "opts",
             "|x|r1|n\nc5000\nd7000\n|r2|n\nc6000\ng2\n|s|n\nc1\n|w|n\nc2\nukey\n|b|n\nc3\n|\

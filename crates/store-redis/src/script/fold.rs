@@ -93,6 +93,10 @@ fn fold_line(line: &str, names: &HashMap<String, String>, folded: &mut String) {
         let value = names.get(token).filter(|_| before != '.');
         let token = value.map_or(token, String::as_str);
         before = first;
+        if value.is_some_and(|value| value.ends_with("+ ")) {
+            // One of a list of keys: `k_ready[n]` becomes `KEYS[7 + n]`.
+            rest = rest.strip_prefix('[').expect("a list of keys has an index");
+        }
         if value.is_some() && fold_index(token, &mut rest, folded) {
             continue;
         }
@@ -154,7 +158,8 @@ mod tests {
     use super::*;
 
     fn folded(text: &str) -> String {
-        let keys = [("k_jobs".to_owned(), "KEYS[2]".to_owned())];
+        let keys = [("k_jobs", "KEYS[2]"), ("k_ready", "KEYS[3 + ")];
+        let keys = keys.map(|(name, expression)| (name.to_owned(), expression.to_owned()));
         fold(text, &keys.into())
     }
 
@@ -165,6 +170,15 @@ mod tests {
         assert_eq!(folded(text), "f[1] = 10 + redis.call('HLEN', KEYS[2])\n");
         let text = "local LESS, WORD = -1, 'it\\'s, so'\nreturn LESS - ms, WORD";
         assert_eq!(folded(text), "return -1 - ms, 'it\\'s, so'\n");
+    }
+
+    #[test]
+    fn a_list_of_keys_is_replaced_by_positions() {
+        let text = "redis.call('LLEN', k_ready[cuts[i].priority])";
+        assert_eq!(
+            folded(text),
+            "redis.call('LLEN', KEYS[3 + cuts[i].priority])\n"
+        );
     }
 
     #[test]

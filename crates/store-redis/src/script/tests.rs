@@ -95,6 +95,16 @@ fn every_script_documents_its_keys_arguments_and_reply() {
     }
 }
 
+/// Each key costs the server about as much as a tenth of a command.
+#[test]
+fn the_fast_scripts_declare_few_keys() {
+    let scripts = Scripts::of(ClockSource::Redis);
+    let count = |script: &Script| script.keys.iter().map(|key| key.count()).sum::<usize>();
+
+    assert!(count(&scripts.fast_enqueue) <= 6);
+    assert!(count(&scripts.fast_complete) <= 22);
+}
+
 #[test]
 fn no_script_searches_or_waits() {
     for script in Scripts::of(ClockSource::Redis).all() {

@@ -104,7 +104,7 @@ fn plant_in_jobs(test: &AuditFixture) {
             ("HSET opts", &["j024", "pp\n", "nobody", "n\n"]),
             ("HSET errors", &["nobody", "x"]),
             ("HSET results", &["nobody", "x", "j025", "x"]),
-            ("LREM ready:5", &["1", "j026"]),
+            ("LREM ready:5", &["1", "\t0\tj026"]),
             ("RPUSH ready:5", &["j027", "nobody", "", "later2"]),
             ("RPUSH ready:0", &["j028"]),
             ("ZADD suspects", &["6047313952768", "j029", "5", "nobody"]),
@@ -172,9 +172,9 @@ fn plant_in_stats(test: &AuditFixture) {
         (5, f64::NAN),
         (7, 50.0),
         (8, 1.0),
-        (10, 1.0),
-        (31, 0.0),
-        (34, 50.0),
+        (43, 1.0),
+        (26, 0.0),
+        (29, 50.0),
     ] {
         test.set_stat(at, number);
     }

@@ -226,8 +226,12 @@ async fn lost_entries_are_found_under_load() -> Result<()> {
     }
     let tasks = test.start();
     let list = "windlass:{q}:ready:9";
-    test.server.command(&["LREM", list, "1", "last-123"]).ok();
-    test.server.command(&["LREM", list, "1", "last-321"]).ok();
+    test.server
+        .command(&["LREM", list, "1", "\t0\tlast-123"])
+        .ok();
+    test.server
+        .command(&["LREM", list, "1", "\t0\tlast-321"])
+        .ok();
     test.server.command(&["RPUSH", list, "last-007"]).ok();
 
     let repairs = test.audit().await?;

@@ -236,8 +236,6 @@ async fn suspects_are_kept_with_suspects_of_their_priority() -> Result<()> {
     test.command("ZREM", "suspects", &["a"]);
     test.command("ZADD", "suspects", &["7", "b"]);
     test.command("HDEL", "opts", &["c"]);
-    test.set_stat(5, 0.0);
-    test.set_stat(6, 0.0);
 
     let repairs = test.repair().await?;
 

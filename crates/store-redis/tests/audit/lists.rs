@@ -9,7 +9,7 @@ use crate::fixture::AuditFixture;
 async fn a_ready_job_without_an_entry_is_put_at_the_back() -> Result<()> {
     let test = AuditFixture::open().await;
     test.fixture.fill(&["a", "b", "c"]).await?;
-    test.command("LREM", "ready:5", &["1", "a"]);
+    test.command("LREM", "ready:5", &["1", "\t0\ta"]);
 
     assert_eq!(test.repair().await?, ["not_listed a"]);
 
@@ -52,7 +52,7 @@ async fn a_job_with_two_entries_keeps_its_position_and_runs_once() -> Result<()>
 async fn a_lost_entry_is_found_though_another_exists_twice() -> Result<()> {
     let test = AuditFixture::open().await;
     test.fixture.fill(&["a", "b", "c"]).await?;
-    test.command("LREM", "ready:5", &["1", "b"]);
+    test.command("LREM", "ready:5", &["1", "\t0\tb"]);
     test.command("RPUSH", "ready:5", &["c"]);
 
     assert_eq!(test.repair().await?, ["listed_twice c", "not_listed b"]);
@@ -65,7 +65,7 @@ async fn a_lost_entry_is_found_though_another_exists_twice() -> Result<()> {
 async fn an_entry_in_a_wrong_list_is_removed() -> Result<()> {
     let test = AuditFixture::open().await;
     test.fixture.fill(&["a", "b"]).await?;
-    test.command("LREM", "ready:5", &["1", "a"]);
+    test.command("LREM", "ready:5", &["1", "\t0\ta"]);
     test.command("RPUSH", "ready:0", &["a"]);
 
     assert_eq!(test.repair().await?, ["entry_wrong a", "not_listed a"]);
@@ -157,7 +157,7 @@ async fn stale_entries_that_are_miscounted_are_counted_again() -> Result<()> {
     }
     // One too many, one too few, one for an unknown job, one unreadable.
     test.command("HSET", "ghosts", &["a", "5 0", "never", "1 3", "c", "many"]);
-    test.command("LREM", "ready:5", &["1", "b"]);
+    test.command("LREM", "ready:5", &["1", "\t0\tb"]);
 
     let repairs = test.repair().await?;
 

@@ -6,6 +6,9 @@ use crate::fixture::{DELAY, Fixture};
 /// Jobs per call.
 const BATCHES: [usize; 3] = [1, 10, 100];
 
+/// Calls before those that are measured: the first ones create what is only created once.
+const WARM_UP: usize = 3;
+
 /// The counters of a store.
 pub(crate) trait Meter<const N: usize> {
     /// Starts counting.
@@ -14,8 +17,8 @@ pub(crate) trait Meter<const N: usize> {
     fn per_job(&mut self, jobs: usize) -> [f64; N];
 }
 
-/// Measures the cost per job of each operation: `calls` calls on a separate store, after one call
-/// that creates what is only created once.
+/// Measures the cost per job of each operation: `calls` calls on a separate store, after some that
+/// create what is only created once.
 pub(crate) async fn measure<const N: usize, M: Meter<N>>(
     calls: usize,
     open: impl AsyncFn() -> (Fixture, M),
@@ -56,8 +59,11 @@ pub(crate) async fn bytes<M>(
     per_job: impl Fn(&mut M) -> f64,
 ) -> Vec<Row<1>> {
     let mut rows = Vec::new();
-    for what in ["waiting", "scheduled", "running"] {
+    for what in ["waiting", "waiting of a kind", "scheduled", "running"] {
         let (mut fixture, mut meter) = open().await;
+        if what == "waiting of a kind" {
+            fixture = fixture.typed();
+        }
         let delay = (what == "scheduled").then_some(DELAY);
         fixture.fill(KEPT_JOBS, delay).await;
         if what == "running" {
@@ -70,16 +76,18 @@ pub(crate) async fn bytes<M>(
     rows
 }
 
-fn typed<M>((fixture, meter): (Fixture, M)) -> (Fixture, M) {
+pub(crate) fn typed<M>((fixture, meter): (Fixture, M)) -> (Fixture, M) {
     (fixture.typed(), meter)
 }
 
-async fn enqueue<const N: usize>(
+pub(crate) async fn enqueue<const N: usize>(
     batch: usize,
     calls: usize,
     (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    fixture.enqueue(batch, None).await;
+    for _ in 0..WARM_UP {
+        fixture.enqueue(batch, None).await;
+    }
     meter.begin();
     for _ in 0..calls {
         fixture.enqueue(batch, None).await;
@@ -115,13 +123,15 @@ async fn promote<const N: usize>(
     meter.per_job(all - batch)
 }
 
-async fn claim<const N: usize>(
+pub(crate) async fn claim<const N: usize>(
     all: usize,
     batch: usize,
     (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    fixture.fill(all, None).await;
-    fixture.claim(batch).await;
+    fixture.fill(all + WARM_UP * batch, None).await;
+    for _ in 0..=WARM_UP {
+        fixture.claim(batch).await;
+    }
     meter.begin();
     for _ in (batch..all).step_by(batch) {
         fixture.claim(batch).await;
@@ -129,14 +139,16 @@ async fn claim<const N: usize>(
     meter.per_job(all - batch)
 }
 
-async fn exchange<const N: usize>(
+pub(crate) async fn exchange<const N: usize>(
     all: usize,
     batch: usize,
     (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    fixture.fill(all + batch, None).await;
+    fixture.fill(all + (WARM_UP + 1) * batch, None).await;
     let mut held = fixture.claim(batch).await;
-    held = fixture.exchange(&held).await;
+    for _ in 0..=WARM_UP {
+        held = fixture.exchange(&held).await;
+    }
     meter.begin();
     for _ in (batch..all).step_by(batch) {
         held = fixture.exchange(&held).await;

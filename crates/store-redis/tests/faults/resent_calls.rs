@@ -319,6 +319,7 @@ async fn calls_of_clients_that_ended_are_forgotten() {
         };
         let store = RedisStore::open(&server.url(), options).await.unwrap();
         enqueue(&store, &q, vec![NewJob::new("")]).await;
+        store.maintain(&q, 1).await.unwrap();
     };
     let remembered = || {
         let fields = server.command(&["HKEYS", "windlass:{q}:state"]);

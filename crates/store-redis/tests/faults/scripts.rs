@@ -64,7 +64,11 @@ async fn a_waiting_claim_resends_its_script() {
     let server = Arc::new(Server::start());
     let store = open(&server.url()).await;
     let q = queue("q");
-    store.enqueue(&q, Vec::new()).await.unwrap();
+    // So that the fast scripts know the queue.
+    store.enqueue(&q, vec![NewJob::new("first")]).await.unwrap();
+    for _ in 0..2 {
+        store.claim(&q, ClaimRequest::single(1)).await.unwrap();
+    }
     for _ in 0..5 {
         let waiting = {
             let (store, q) = (store.clone(), q.clone());

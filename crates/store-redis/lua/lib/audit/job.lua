@@ -12,10 +12,15 @@ end
 
 -- The opts of a job, repaired first if they are unreadable.
 local function repaired_opts(id, text)
-  if text == nil then
-    text = redis.call('HGET', k_opts, id)
+  text = text or redis.call('HGET', k_opts, id)
+  local header = not text and read_header(id) or nil
+  local opts, is_complete = decode_valid_opts(text or header)
+  opts.header = header
+  if header and not is_complete then
+    local value = redis.call('HGET', k_jobs, id)
+    redis.call('HSET', k_jobs, id, '\n' .. string.sub(value, header_length(value) + 1))
+    opts.header = nil
   end
-  local opts, is_complete = decode_valid_opts(text or '')
   local is_missing = not is_dated(id, opts)
   if is_missing then
     opts[CUSTOM_ID], opts[ENQUEUED_AT] = '', digits(now)

@@ -8,16 +8,16 @@ local function jobs_on_page()
 end
 
 -- Moves a job to a readable id, derived from the old one so that a repeat is harmless, and adds it to its lane.
-local function rename_job(id, payload)
+local function rename_job(id, value)
   local to = 'recovered-' .. redis.sha1hex(id)
-  local opts = decode_valid_opts(redis.call('HGET', k_opts, id) or '')
+  local opts = decode_valid_opts(redis.call('HGET', k_opts, id) or header_of(value))
   for _, key in ipairs({ k_jobs, k_opts, k_errors, k_results, k_running, k_progress, k_final, k_tombstones }) do
     redis.call('HDEL', key, id)
   end
   for _, key in ipairs({ k_scheduled, k_suspects, k_expiring, k_succeeded, k_dead, k_cancelled, k_forgetting }) do
     redis.call('ZREM', key, id)
   end
-  if redis.call('HSETNX', k_jobs, to, payload) == 1 then
+  if redis.call('HSETNX', k_jobs, to, value) == 1 then
     opts[CUSTOM_ID], opts[ENQUEUED_AT], opts[GENERATION] = '', opts[ENQUEUED_AT] or digits(now), nil
     add_to_lane(to, opts)
   end
