@@ -41,6 +41,8 @@ pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>) {
             shared.fail(error);
             return;
         }
+        // The handlers of the jobs that were claimed start before the next claim is sent.
+        tokio::task::yield_now().await;
     }
 }
 

@@ -98,6 +98,34 @@ async fn jobs_that_end_together_share_their_calls() {
     );
 }
 
+/// On one thread, so that the order is certain.
+#[tokio::test]
+async fn a_handler_starts_before_the_next_claim_is_sent() {
+    let fixture = Fixture::new(1).await;
+    let (started, mut claims) = tokio::sync::mpsc::unbounded_channel();
+    let handler = {
+        let store = Arc::clone(&fixture.store);
+        move |_: AttemptContext| {
+            let calls = store.calls();
+            let claims = calls.iter().filter(|(verb, _)| verb.starts_with("claim"));
+            started
+                .send(claims.map(|(_, count)| count).sum::<u32>())
+                .unwrap();
+            std::future::ready(Outcome::done())
+        }
+    };
+    let (connections, options) = (fixture.connections(), fixture.options(2));
+    let runtime = Runtime::new(connections, options, Arc::new(handler)).unwrap();
+    let stopper = runtime.stopper();
+    let worker = tokio::spawn(runtime.run());
+
+    let claims = tokio::time::timeout(TIMEOUT, claims.recv()).await;
+    stopper.stop();
+    worker.await.unwrap().unwrap();
+
+    assert_eq!(claims.expect("the job is run"), Some(1));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_job_is_renewed_by_one_call_an_interval() {
     assert_one_call_an_interval(1, 1).await;
