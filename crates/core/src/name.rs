@@ -105,7 +105,11 @@ impl JobId {
         let next = match *last {
             // The clock did not advance: increment, so that the next id sorts after the last.
             Some(last) if last.timestamp_ms() >= now_ms => last.increment().unwrap_or(last),
-            _ => ulid::Ulid::from_parts(now_ms, u128::from(random()) << 64 | u128::from(random())),
+            _ => {
+                let mut bytes = [0; 16];
+                getrandom::fill(&mut bytes).expect("the system provides random numbers");
+                ulid::Ulid::from_parts(now_ms, u128::from_ne_bytes(bytes))
+            }
         };
         *last = Some(next);
         drop(last);
