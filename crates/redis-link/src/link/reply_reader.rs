@@ -127,6 +127,20 @@ mod tests {
     }
 
     #[test]
+    fn no_bytes_make_it_panic() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for _ in 0..5_000 {
+            let mut bytes = REPLIES.concat().into_bytes();
+            for _ in 0..random.usize(1..8) {
+                let at = random.usize(..bytes.len());
+                bytes[at] = b"\r\n*$:-0129%>_"[random.usize(..13)];
+            }
+            let read = ReplyReader::new(1000).read(&bytes);
+            assert!(read.is_err() || read.is_ok_and(|values| values.len() <= bytes.len()));
+        }
+    }
+
+    #[test]
     fn a_malformed_reply_is_an_error() {
         for reply in [
             "$2\r\nabcd",

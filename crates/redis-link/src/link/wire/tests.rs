@@ -191,3 +191,17 @@ async fn a_call_is_given_up_at_its_deadline_and_its_late_reply_is_dropped() {
     fixture.reply(1).await;
     assert!(matches!(other.try_recv(), Ok(Ok(_))));
 }
+
+#[tokio::test]
+async fn a_connection_whose_task_has_ended_is_closed() {
+    let fixture = Fixture::new(1024);
+    let (ping, until) = (redis::cmd("PING"), Instant::now() + DAY);
+    let (call, _) = fixture.start(&ping, until);
+
+    drop(fixture.driver);
+
+    let failure = call.await.expect("it is answered").expect_err("no reply");
+    assert!(matches!(failure.cause, Cause::Closed) && failure.is_sent);
+    let started = fixture.wire.start(&[&ping], CallDeadline::new(until));
+    assert!(matches!(started, Started::Closed(_)));
+}
