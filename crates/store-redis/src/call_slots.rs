@@ -21,8 +21,8 @@ pub(crate) struct CallSlots {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Slots without a call, the last one used at the end.
-    free: Vec<usize>,
+    /// The names of slots without a call, the last one used at the end.
+    free: Vec<Bytes>,
     slots: usize,
     calls: u64,
 }
@@ -31,7 +31,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct CallSlot<'a> {
     slots: &'a CallSlots,
-    number: usize,
+    name: Bytes,
     call: u64,
 }
 
@@ -48,13 +48,13 @@ impl CallSlots {
         let mut state = self.state();
         state.calls += 1;
         let call = state.calls;
-        let number = state.free.pop().unwrap_or_else(|| {
+        let name = state.free.pop().unwrap_or_else(|| {
             state.slots += 1;
-            state.slots
+            Bytes::from(format!("{}{}", self.prefix, state.slots))
         });
         CallSlot {
             slots: self,
-            number,
+            name,
             call,
         }
     }
@@ -68,14 +68,14 @@ impl CallSlots {
 impl CallSlot<'_> {
     /// The first arguments of a script that remembers its calls.
     pub(crate) fn args(&self) -> [Bytes; 2] {
-        let name = format!("{}{}", self.slots.prefix, self.number);
-        [Bytes::from(name), Bytes::from(self.call.to_string())]
+        [self.name.clone(), Bytes::from(self.call.to_string())]
     }
 }
 
 impl Drop for CallSlot<'_> {
     fn drop(&mut self) {
-        self.slots.state().free.push(self.number);
+        let name = std::mem::take(&mut self.name);
+        self.slots.state().free.push(name);
     }
 }
 
