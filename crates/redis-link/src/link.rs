@@ -277,10 +277,9 @@ impl fmt::Debug for Link {
 /// Runs a script by its SHA. After NOSCRIPT it sends the source with EVAL, so that a concurrent
 /// SCRIPT FLUSH cannot interfere.
 async fn run_script(route: &Route, call: &Call, retry: &CallRetry<'_>) -> Result<Value, CallError> {
-    let deadline = retry.deadline();
-    match route.send(call, deadline).await {
+    match route.send(call, retry.deadline()).await {
         Err(error) if error.is_no_script => {
-            let by_source = BySource(call);
+            let (by_source, deadline) = (BySource(call), retry.deadline_by_source());
             let sent: BoxFuture<'_, _> = Box::pin(route.send(&by_source, deadline));
             sent.await
         }

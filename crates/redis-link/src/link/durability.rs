@@ -111,7 +111,11 @@ impl Scripts<'_> {
         replies: &mut Vec<Value>,
     ) -> Result<DurabilityLevel, CallError> {
         loop {
-            let deadline = retry.deadline();
+            let deadline = if self.is_by_source {
+                retry.deadline_by_source()
+            } else {
+                retry.deadline()
+            };
             let mut sent = Vec::with_capacity(self.calls.len());
             for call in self.calls {
                 let by_source = BySource(call);

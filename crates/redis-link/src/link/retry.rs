@@ -98,6 +98,12 @@ impl<'a> CallRetry<'a> {
         self.until.min(Instant::now() + self.attempt_timeout)
     }
 
+    /// Returns the deadline of a script that is sent again by its source. The first reply may have come after
+    /// its deadline, while bytes moved.
+    pub(crate) fn deadline_by_source(&self) -> Instant {
+        Instant::now() + self.attempt_timeout
+    }
+
     /// Returns the destination of the next attempt, once it is known.
     pub(crate) async fn route(&mut self) -> Result<Route> {
         loop {
