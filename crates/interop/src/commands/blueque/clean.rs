@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
 }
 
 impl CleanArguments {
-    pub(super) fn options(self) -> Result<CleanOptions> {
+    pub(super) fn options(self) -> CleanOptions {
         let mut options = CleanOptions::default();
         options.retry_lost = self.retry_lost;
         options.lost = self.lost;
@@ -74,14 +74,14 @@ impl CleanArguments {
         options.hosts = self.host;
         options.ignores_pids = self.ignore_pids;
         options.settle = self.settle.unwrap_or(options.settle);
-        Ok(options)
+        options
     }
 }
 
 /// Cleans and prints a summary.
 pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let every = repeat::check_interval("--every", arguments.every)?;
-    let options = arguments.options.options()?;
+    let options = arguments.options.options();
     let queue = arguments.target.queue(&arguments.queue, session).await?;
     let rounds = Repeat::until_signal(every, session)?;
     let mut total = BluequeCleanReport::default();

@@ -83,11 +83,11 @@ pub(crate) struct ListenerArguments {
 }
 
 impl ListenerArguments {
-    fn options(self) -> Result<ListenerOptions> {
-        Ok(ListenerOptions {
+    fn options(self) -> ListenerOptions {
+        ListenerOptions {
             name: self.listener,
             alive: self.alive.unwrap_or(ALIVE_DEFAULT),
-        })
+        }
     }
 }
 
@@ -101,7 +101,7 @@ impl Command {
                 target,
             } => {
                 let wait = wait.unwrap_or(Duration::ZERO);
-                let options = listener.options()?;
+                let options = listener.options();
                 let is_named = options.name.is_some();
                 let queue = target.queue(&queue, session).await?;
                 let mut listener = queue.join(options).await?;
@@ -114,8 +114,8 @@ impl Command {
                 clean,
                 target,
             } => {
-                let clean = clean.options()?;
-                let options = listener.options()?;
+                let clean = clean.options();
+                let options = listener.options();
                 let is_named = options.name.is_some();
                 let queue = target.queue(&queue, session).await?;
                 let mut listener = queue.join(options).await?;

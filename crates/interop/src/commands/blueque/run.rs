@@ -90,7 +90,7 @@ pub(super) async fn run(
 ) -> Result<Exit> {
     let mut options = ListenerOptions::default();
     options.alive = arguments.alive.unwrap_or(options.alive);
-    let clean = arguments.clean.options()?;
+    let clean = arguments.clean.options();
     let (runner, stop) = arguments.runner.open(session, launch)?;
     let blueque = arguments.target.open(session).await?;
     let worker = TaskRunner {

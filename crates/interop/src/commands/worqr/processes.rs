@@ -86,7 +86,6 @@ impl Command {
                 wait,
                 target,
             } => {
-                let wait = wait;
                 let worqr = target.open(session).await?;
                 let mut process = worqr.start_task(&worker, &queue).await?;
                 if let (None, Some(wait)) = (&process, wait) {
