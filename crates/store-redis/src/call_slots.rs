@@ -100,7 +100,7 @@ mod tests {
         created.expect("the queue is created");
         let partition = store.queue(&name).first();
         let send = async |number: &'static str, id: &'static str| {
-            let args = ["@client.1", number, "0", "0", "1", "", id, "payload"];
+            let args = ["@client.1", number, "", "0", "0", "1", "", id, "\npayload"];
             let args = args.map(|arg| Bytes::from_static(arg.as_bytes())).to_vec();
             let call = partition.call(&partition.scripts().enqueue, args);
             partition.link().run(&call).await

@@ -35,8 +35,12 @@ impl Partition {
         pages: &[&[NewJob]],
         partitions: u32,
     ) -> Result<StoreReply, (Vec<Enqueued>, Error)> {
-        let calls = pages.iter().map(|jobs| self.enqueue_call(jobs, partitions));
-        let (mut calls, _slots): (Vec<_>, Vec<_>) = calls.unzip();
+        let (mut calls, mut slots) = (Vec::new(), Vec::new());
+        for jobs in pages {
+            let (call, slot) = self.enqueue_call(jobs, partitions, slots.last());
+            calls.push(call);
+            slots.extend(slot);
+        }
         let (mut replies, mut level, mut is_created) =
             (Vec::new(), Ok(DurabilityLevel::Memory), false);
         while replies.len() < calls.len() {
@@ -90,9 +94,16 @@ impl Partition {
 }
 
 impl Partition {
-    /// The call that stores a page of jobs: of the fast script if it may be.
-    fn enqueue_call(&self, jobs: &[NewJob], partitions: u32) -> (Call, Option<CallSlot<'_>>) {
-        let (args, can_be_fast) = args(jobs, partitions);
+    /// The call that stores a page of jobs: of the fast script if it may be. `after` is the slot of the page
+    /// before.
+    fn enqueue_call(
+        &self,
+        jobs: &[NewJob],
+        partitions: u32,
+        after: Option<&CallSlot<'_>>,
+    ) -> (Call, Option<CallSlot<'_>>) {
+        let after = after.map(|slot| slot.args().join(&b" "[..]));
+        let (args, can_be_fast) = args(jobs, partitions, after.unwrap_or_default());
         let script = if can_be_fast && self.fast_enqueues.may_try() {
             &self.scripts().fast_enqueue
         } else {
@@ -132,7 +143,7 @@ fn read_results(
 
 /// The arguments of a page, and whether the fast script may store it: all jobs share a spec that is stored
 /// in their values, and it is not too large to be sent twice.
-fn args(jobs: &[NewJob], partitions: u32) -> (Vec<Bytes>, bool) {
+fn args(jobs: &[NewJob], partitions: u32, after: Vec<u8>) -> (Vec<Bytes>, bool) {
     let (mut earliest, mut latest) = (u64::MAX, 0);
     for job in jobs.iter().filter(|job| !job.is_named) {
         // If an id contains no time, the script stores the time of every job.
@@ -144,7 +155,8 @@ fn args(jobs: &[NewJob], partitions: u32) -> (Vec<Bytes>, bool) {
     let bytes: usize = jobs.iter().map(|job| job.payload.len()).sum();
     let mut can_be_fast = shared.is_some() && bytes <= FAST_BYTES_MAX;
     let earliest = earliest.min(latest);
-    let mut args = Vec::with_capacity(6 + 3 * jobs.len());
+    let mut args = Vec::with_capacity(7 + 3 * jobs.len());
+    args.push(Bytes::from(after));
     args.push(number_arg(earliest));
     args.push(number_arg(latest - earliest));
     args.push(number_arg(partitions));

@@ -3,13 +3,16 @@
 -- uses:
 -- flags:
 -- guards: lazy
--- args: as in enqueue.lua, with one spec that is stored in the values
+-- args: as in enqueue.lua, with one spec, which is stored in the values
 -- reply: STORED_READY for all; or `full`, before anything is written: repeat the call with enqueue.lua
-local stored = redis.call('HMGET', k_state, STATS_FIELD, ARGV[CALL_SLOT])
+local after, after_number = string.match(ARGV[AFTER], '^(.*) (%d+)$')
+local stored = redis.call('HMGET', k_state, STATS_FIELD, ARGV[CALL_SLOT], after or '')
 local stats = stored[1] and #stored[1] == STATS_BYTES and { struct.unpack(HOT_FORMAT, stored[1]) }
 local latest_call = tonumber(string.match(stored[2] or '0', '^%d+'))
 if not stats or latest_call >= tonumber(ARGV[CALL_NUMBER]) then
   return 'full'
+elseif after and string.match(stored[3] or '', '^%d+') ~= after_number then
+  return 'full' -- as the page before: their order must not change
 end
 local now_us = math.max(clock_us, stats[CLOCK_MARK])
 local now = math.floor(now_us / 1000)

@@ -50,7 +50,7 @@ local NOT_ACCEPTED = 'd' -- instead of the time a dispatched job was accepted
 
 -- Arguments.
 local CALL_SLOT, CALL_NUMBER = 1, 2 -- first of a script that uses `call`
-local EARLIEST, SPAN, KNOWN_PARTITIONS, SPEC, FIRST_JOB = 3, 4, 5, 6, 7 -- of an enqueue
+local AFTER, EARLIEST, SPAN, KNOWN_PARTITIONS, SPEC, FIRST_JOB = 3, 4, 5, 6, 7, 8 -- of an enqueue
 local AT_MOST_ONCE, DISPATCH = 'm', 'd' -- modes of a claim
 local OWN_SPECS = 's' -- instead of the spec of all jobs of an enqueue
 local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of how to retry

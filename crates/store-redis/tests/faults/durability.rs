@@ -101,7 +101,11 @@ async fn a_batch_waits_for_replicas_once() {
     let url = with_options(&primary.url(), "durability=replicated:1&timeout=10s");
     let store = open(&url).await;
     let q = queue("q");
-    enqueue(&store, &q, "first").await;
+    // So that the server knows the script.
+    for _ in 0..2 {
+        let first = store.enqueue(&q, vec![NewJob::new("first")]).await;
+        first.unwrap();
+    }
     with(&replicas[0], Server::stop).await;
     let waits = || counted(&primary, "commandstats", "cmdstat_wait");
     let before = waits();
