@@ -3,6 +3,7 @@
 //! A queue has one partition unless it is partitioned. Every script call works on one partition.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -293,7 +294,7 @@ pub(crate) fn is_text(value: &Value, expected: &[u8]) -> bool {
     }
 }
 
-pub(crate) fn number_arg(value: impl ToString) -> Bytes {
+pub(crate) fn number_arg(value: impl Display) -> Bytes {
     Bytes::from(value.to_string())
 }
 
