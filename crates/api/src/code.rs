@@ -104,6 +104,9 @@ codes! {
     StoreNewer = "store_newer", (Some(78), Some(500)),
         "The store was written by a newer version of Windlass.",
         "Use that version or a later one.";
+    StoreOlder = "store_older", (Some(78), Some(500)),
+        "The store, or a queue of it, was written by an older version of Windlass.",
+        "Stop the programs of that version, then run `windlass store migrate`.";
     StoreUnsupported = "store_unsupported", (Some(78), Some(500)),
         "The file system or the server version is not supported.",
         "The message names the requirement, such as a local disk or a newer server.";
@@ -180,6 +183,7 @@ impl From<Code> for ErrorKind {
             Code::StoreForeign | Code::BadConfig | Code::WrongHost => Self::StoreForeign,
             Code::StoreDamaged => Self::StoreDamaged,
             Code::StoreNewer => Self::StoreNewer,
+            Code::StoreOlder => Self::StoreOlder,
             // An older server does not know the route.
             Code::StoreUnsupported | Code::MethodNotAllowed | Code::WrongMediaType => {
                 Self::StoreUnsupported
@@ -265,6 +269,7 @@ mod tests {
             ErrorKind::StoreForeign,
             ErrorKind::StoreDamaged,
             ErrorKind::StoreNewer,
+            ErrorKind::StoreOlder,
             ErrorKind::StoreUnsupported,
             ErrorKind::OutcomeUnknown,
             ErrorKind::Forbidden,

@@ -34,6 +34,8 @@ pub enum ErrorKind {
     StoreDamaged,
     /// The store was written by a newer version of Windlass.
     StoreNewer,
+    /// The store was written by an older version of Windlass and must be migrated first.
+    StoreOlder,
     /// The file system or server version cannot guarantee safety.
     StoreUnsupported,
     /// The request was sent but no reply arrived: it may or may not have been executed. Repeat it
@@ -59,6 +61,7 @@ impl ErrorKind {
             Self::StoreForeign => "store_foreign",
             Self::StoreDamaged => "store_damaged",
             Self::StoreNewer => "store_newer",
+            Self::StoreOlder => "store_older",
             Self::StoreUnsupported => "store_unsupported",
             Self::OutcomeUnknown => "outcome_unknown",
             Self::Forbidden => "forbidden",

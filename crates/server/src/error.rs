@@ -162,6 +162,7 @@ mod tests {
             (ErrorKind::StoreForeign, 500),
             (ErrorKind::StoreDamaged, 500),
             (ErrorKind::StoreNewer, 500),
+            (ErrorKind::StoreOlder, 500),
             (ErrorKind::StoreUnsupported, 500),
             (ErrorKind::Internal, 500),
         ] {

@@ -133,6 +133,7 @@ mod tests {
             (ErrorKind::OutcomeUnknown, 75),
             (ErrorKind::StoreForeign, 78),
             (ErrorKind::StoreNewer, 78),
+            (ErrorKind::StoreOlder, 78),
             (ErrorKind::StoreUnsupported, 78),
             (ErrorKind::Internal, 1),
         ] {

@@ -60,7 +60,7 @@ impl Row {
 }
 
 use ErrorKind::{
-    Internal, Invalid, StoreBusy, StoreDamaged, StoreFull, StoreNewer, StoreReadOnly,
+    Internal, Invalid, StoreBusy, StoreDamaged, StoreFull, StoreNewer, StoreOlder, StoreReadOnly,
     StoreUnreachable, StoreUnsupported,
 };
 use Recovery::{BackOff, Fatal, Rediscover, Retry};
@@ -243,6 +243,13 @@ pub(super) static TABLE: &[Row] = &[
         StoreNewer,
         "has a store written by a newer Windlass",
         "use that version of Windlass or a later one",
+    ),
+    row(
+        "OLDER",
+        Fatal,
+        StoreOlder,
+        "has a queue of an older Windlass, or one that is being migrated",
+        "stop the programs of that version, then run `windlass store migrate --store URL`",
     ),
     row(
         "EXECABORT",

@@ -2,7 +2,7 @@
 
 use super::*;
 use windlass_core::ErrorKind::{
-    Internal, Invalid, OutcomeUnknown, StoreBusy, StoreDamaged, StoreFull, StoreNewer,
+    Internal, Invalid, OutcomeUnknown, StoreBusy, StoreDamaged, StoreFull, StoreNewer, StoreOlder,
     StoreReadOnly, StoreUnreachable, StoreUnsupported,
 };
 
@@ -130,6 +130,7 @@ const REPLIES: [(&str, &str, Recovery, ErrorKind); 34] = [
     ),
     ("DAMAGED", "stats", Fatal, StoreDamaged),
     ("NEWER", "schema 2", Fatal, StoreNewer),
+    ("OLDER", "schema 1", Fatal, StoreOlder),
     ("EXECABORT", "Transaction discarded", Fatal, Internal),
     ("ERR", "max number of clients reached", BackOff, StoreBusy),
     ("ERR", "DB index is out of range", Fatal, Invalid),
