@@ -32,7 +32,7 @@ const READY: usize = 6;
 use KeyType::{Channel, Hash, List, Set, SortedSet, Text};
 
 /// The name and type of each key. The names are stored in Redis, so they cannot change.
-const TABLE: [(&str, KeyType); 36] = [
+const TABLE: [(&str, KeyType); 37] = [
     ("state", Hash),
     ("settings", Hash),
     ("jobs", Hash),
@@ -64,6 +64,7 @@ const TABLE: [(&str, KeyType); 36] = [
     ("sleepers", SortedSet),
     ("wake", List),
     ("hints", Channel),
+    ("migrating", Hash),
     // Keys of the registry, under a separate hash tag.
     ("schema", Text),
     ("queues", Set),

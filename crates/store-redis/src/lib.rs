@@ -21,7 +21,7 @@
 //! `fast_path` chooses the script.
 //! `partition` is one partition of a queue, with a file per group of verbs: `enqueue`, `claim`,
 //! `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is all partitions of a
-//! queue. [`open`] opens the store, `store` implements [`Store`](windlass_core::Store), `watch` has the
+//! queue. [`open`] opens the store, `schema` checks its version, `migrate` converts an older one, `store` implements [`Store`](windlass_core::Store), `watch` has the
 //! notifications, `workers` the registry; [`admin`] is for operators, `fuzz` for the fuzz targets.
 
 pub mod admin;
@@ -45,16 +45,19 @@ mod fast_path;
 pub mod fuzz;
 mod keys;
 mod maintenance;
+mod migrate;
 pub mod open;
 mod outcome;
 mod partition;
 mod queue;
 mod read;
+mod schema;
 mod script;
 mod store;
 mod watch;
 mod workers;
 
 pub use admin::{RedisInfo, check_url};
+pub use migrate::MigratedPage;
 pub use open::{Options, RedisStore};
 pub use windlass_redis_link::ServerInfo;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_core::store::Limits;
-use windlass_core::{Clock, Error, ErrorKind, QueueName, Result};
+use windlass_core::{Clock, QueueName, Result};
 use windlass_redis_link::LinkAddress;
 use windlass_redis_link::{Link, LinkMode};
 
@@ -13,10 +13,8 @@ pub use crate::fast_path::ScriptChoice;
 use crate::keys::Keys;
 use crate::partition::Shared;
 use crate::queue::Queue;
+use crate::schema;
 use crate::script::{ClockSource, Script, Scripts};
-
-/// The schema version that this build reads and writes.
-const SCHEMA: u64 = 2;
 
 /// Options of [`RedisStore::open`].
 #[derive(Debug, Clone, Default)]
@@ -47,6 +45,13 @@ impl RedisStore {
     /// Opens the store at `url`: `redis://…`, `rediss://…`, `redis+unix://…`, `redis-sentinel://…`
     /// or `redis-cluster://…`.
     pub async fn open(url: &str, options: Options) -> Result<Self> {
+        let store = Self::connect(url, options).await?;
+        Box::pin(schema::check(store.link(), &store.inner.registry)).await?;
+        Ok(store)
+    }
+
+    /// Connects to the store, whatever schema it has.
+    pub(crate) async fn connect(url: &str, options: Options) -> Result<Self> {
         let address = LinkAddress::parse(url)?;
         // Boxed: the nested future is too deep for the compiler in some callers.
         let link = Box::pin(Link::open(&address, LinkMode::Store)).await?;
@@ -55,7 +60,6 @@ impl RedisStore {
             Some(_) => ClockSource::Argument,
         };
         let registry = Keys::of_registry(&address.prefix);
-        Box::pin(check_schema(&link, &registry)).await?;
         let shared = Shared {
             link,
             scripts: Scripts::of(source),
@@ -99,40 +103,6 @@ impl RedisStore {
     ) -> Result<redis::Value> {
         let call = self.inner.shared.call(&self.inner.registry, script, args);
         self.link().run_idempotent(&call).await
-    }
-}
-
-/// Writes the schema version to an empty store; rejects a store of a newer Windlass.
-async fn check_schema(link: &Link, registry: &Keys) -> Result<()> {
-    let key = registry.one("schema");
-    let mut get = redis::cmd("GET");
-    get.arg(&key[..]);
-    let mut set = redis::cmd("SET");
-    set.arg(&key[..]).arg(SCHEMA).arg("NX").arg("GET");
-    // Read first: a server without free memory rejects writes, but its jobs must still be able to end.
-    let mut found = link.ask(&key, &get).await?;
-    if found == redis::Value::Nil {
-        found = link.ask(&key, &set).await?;
-    }
-    if found == redis::Value::Nil {
-        return Ok(());
-    }
-    let found = windlass_redis_link::reply::text(found)?;
-    match found.parse::<u64>() {
-        Ok(schema) if schema <= SCHEMA => Ok(()),
-        Ok(schema) => Err(Error::new(
-            ErrorKind::StoreNewer,
-            format!("the store has schema {schema}, this Windlass supports up to {SCHEMA}"),
-            "use the newer Windlass that wrote it, or a separate prefix: ?prefix=NAME",
-        )),
-        Err(_) => Err(Error::new(
-            ErrorKind::StoreForeign,
-            format!(
-                "the key {} was not written by Windlass",
-                String::from_utf8_lossy(&key)
-            ),
-            "use a separate prefix: ?prefix=NAME, or delete the key if nothing needs it",
-        )),
     }
 }
 

@@ -92,6 +92,7 @@ scripts! {
     get: "get.lua",
     list: "list.lua",
     maintain: "maintain.lua",
+    migrate: "migrate.lua",
     partition: "partition.lua",
     pause: "pause.lua",
     progress: "progress.lua",

@@ -48,6 +48,11 @@ else
   stats = { struct.unpack(STATS_FORMAT, stored) }
   if stats[SCHEMA] > SCHEMA_VERSION then
     return redis.error_reply('NEWER the queue has schema ' .. stats[SCHEMA])
+  elseif stats[SCHEMA] >= 1 and stats[SCHEMA] < SCHEMA_VERSION then
+    return redis.error_reply('OLDER the queue has schema ' .. stats[SCHEMA])
+  elseif stats[SCHEMA] ~= SCHEMA_VERSION then
+    stats[SCHEMA], is_repaired = SCHEMA_VERSION, true
+    report('stats_wrong', nil, 'stat 1 was invalid')
   end
   for i = 1, STATS_COUNT do
     if not is_valid(stats, i) then
