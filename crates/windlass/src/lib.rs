@@ -219,7 +219,7 @@ pub mod sqlite {
 #[cfg(feature = "redis")]
 pub mod redis {
     #[doc(inline)]
-    pub use windlass_store_redis::{Options, RedisInfo, RedisStore, ServerInfo};
+    pub use windlass_store_redis::{MigratedPage, Options, RedisInfo, RedisStore, ServerInfo};
 }
 
 /// Runs the code of the library guide.

@@ -1,8 +1,11 @@
-//! `windlass store`: manages the file of a SQLite store.
+//! `windlass store`: compacts the file of a SQLite store, migrates a Redis store.
+
+use std::collections::BTreeMap;
 
 use clap::Subcommand;
 use serde::Serialize;
 use windlass::StoreUrl;
+use windlass::redis::RedisStore;
 use windlass::sqlite::{self, SqliteStore};
 
 use crate::exit::{CliError, Exit, Result};
@@ -11,7 +14,7 @@ use crate::session::Session;
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Give the space of deleted jobs back to the disk
+    /// Give the space of deleted jobs back to the disk (SQLite)
     #[command(
         after_help = "Maintenance gives space back a few MiB at a time, and new jobs reuse it. Run this to get all \
     of it at once, for example after `windlass queue purge` on a full disk.\n\n\
@@ -20,6 +23,16 @@ pub(crate) enum Command {
     Example:\n  windlass store compact --store sqlite:jobs.db"
     )]
     Compact,
+    /// Convert a store of an older Windlass (Redis)
+    #[command(
+        after_help = "Stop the workers of the older Windlass first: the jobs they run would run again when their leases \
+    expire.\n\n\
+    Queues are converted one after another, in small pages. Calls to the queue that is being converted \
+    are refused; the older Windlass can use the others until their turn. If this command is stopped, \
+    run it again: it continues.\n\n\
+    Example:\n  windlass store migrate --store redis://127.0.0.1:6379/0"
+    )]
+    Migrate,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,7 +45,13 @@ struct Reply {
 
 /// Runs a subcommand.
 pub(crate) async fn run(command: &Command, session: &mut Session) -> Result<Exit> {
-    let Command::Compact = command;
+    match command {
+        Command::Compact => compact(session).await,
+        Command::Migrate => migrate(session).await,
+    }
+}
+
+async fn compact(session: &mut Session) -> Result<Exit> {
     let url = session.persistent_store_url()?;
     let path = match &url {
         StoreUrl::Sqlite { path } => path,
@@ -67,6 +86,54 @@ pub(crate) async fn run(command: &Command, session: &mut Session) -> Result<Exit
         ));
         if !reply.rewritten {
             output.note("gave back free pages only: the disk is too full for a copy of the jobs");
+        }
+    });
+    Ok(Exit::Ok)
+}
+
+#[derive(Debug, Serialize)]
+struct Migrated {
+    store: String,
+    queues: Vec<MigratedQueue>,
+}
+
+#[derive(Debug, Serialize)]
+struct MigratedQueue {
+    queue: String,
+    jobs: u64,
+}
+
+async fn migrate(session: &mut Session) -> Result<Exit> {
+    let url = session.persistent_store_url()?;
+    if let StoreUrl::Http { .. } = url {
+        return Err(CliError::usage(
+            format!("{url} is a server, and only the store itself can be migrated"),
+            "run this where the store is, with its URL",
+        ));
+    }
+    let mut jobs = BTreeMap::new();
+    if let StoreUrl::Redis { .. } = url {
+        RedisStore::migrate(&url.to_secret_string(), |page| {
+            if page.is_done {
+                *jobs.entry(page.queue.to_string()).or_default() += page.jobs;
+            }
+            Ok(())
+        })
+        .await?;
+    }
+    let queues = jobs.into_iter();
+    let reply = Migrated {
+        store: url.to_string(),
+        queues: queues
+            .map(|(queue, jobs)| MigratedQueue { queue, jobs })
+            .collect(),
+    };
+    session.output.result(&reply, |output| {
+        for MigratedQueue { queue, jobs } in &reply.queues {
+            output.line(&format!("{queue}: converted {jobs} jobs"));
+        }
+        if reply.queues.is_empty() {
+            output.line("nothing to migrate");
         }
     });
     Ok(Exit::Ok)

@@ -79,6 +79,39 @@ fn a_newer_store_is_bad_configuration() {
 }
 
 #[test]
+fn an_older_store_is_bad_configuration_until_it_is_migrated() {
+    let sandbox = Sandbox::new();
+    sandbox.run("enqueue q x").ok();
+    let server = sandbox.store.server();
+    server.command(&["SET", "windlass:{*}:schema", "1"]).ok();
+    // Stats of schema 1, without jobs.
+    let mut stats = [0.0_f64; 47];
+    (stats[0], stats[45]) = (1.0, 1.0);
+    let stats: Vec<u8> = stats
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect();
+    let key = "windlass:{old}:state";
+    server
+        .command(&[&b"HSET"[..], key.as_bytes(), b"figures", &stats])
+        .ok();
+    server.command(&["SADD", "windlass:{*}:queues", "old"]).ok();
+
+    assert_refused(
+        &sandbox,
+        78,
+        "store_older",
+        &["has schema 1", "windlass store migrate"],
+    );
+
+    let migrated = sandbox.run("store migrate").ok();
+    assert_eq!(migrated.stdout, b"old: converted 0 jobs\n");
+    sandbox.run("claim q --json").ok();
+    let again = sandbox.run("store migrate").ok();
+    assert_eq!(again.stdout, b"nothing to migrate\n");
+}
+
+#[test]
 fn a_key_of_another_program_is_bad_configuration() {
     let sandbox = Sandbox::new();
     let server = sandbox.store.server();

@@ -4,7 +4,7 @@
 type Transcript = (&'static str, &'static [&'static str]);
 
 /// Every command that exits by itself.
-pub(super) const TRANSCRIPTS: [Transcript; 38] = [
+pub(super) const TRANSCRIPTS: [Transcript; 39] = [
     (
         "windlass-accept",
         &[
@@ -307,6 +307,10 @@ pub(super) const TRANSCRIPTS: [Transcript; 38] = [
             "store compact",
             "store compact --store redis://localhost/0",
         ],
+    ),
+    (
+        "windlass-store-migrate",
+        &["store migrate", "store migrate --store http://localhost:1"],
     ),
     ("windlass-submit", &["submit --count 2 --within 10s"]),
     (
