@@ -121,10 +121,10 @@ pub(crate) async fn migrate_pages(server: &Server, count: usize) -> bool {
     let mut done = 0;
     let on_page = |_: &MigratedPage| {
         done += 1;
-        match done == count {
-            true => Err(Error::new(ErrorKind::Conflict, "stopped", "go on")),
-            false => Ok(()),
+        if done == count {
+            return Err(Error::new(ErrorKind::Conflict, "stopped", "go on"));
         }
+        Ok(())
     };
     let stopped = RedisStore::migrate(&server.url(), on_page).await;
     stopped.is_err_and(|error| error.kind() == ErrorKind::Conflict)

@@ -239,7 +239,7 @@ async fn a_job_with_opts_is_not_taken_for_a_plain_one() {
     for left in ["jobs", "opts"] {
         let left = server.command(&["HGETALL", &format!("windlass:{{q}}:{left}")]);
         let left: Vec<_> = left.array().iter().map(|item| item.text()).collect();
-        assert_eq!(left, ["".to_owned(), ".".repeat(65)]);
+        assert_eq!(left, [String::new(), ".".repeat(65)]);
     }
 }
 

@@ -229,7 +229,9 @@ fn named(name: &str) -> NewJob {
 /// A ULID of a time, with a number instead of the random part.
 fn ulid(ms: u64, number: u64) -> JobId {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-    let digit = |value: u64, at: usize| char::from(DIGITS[(value >> (5 * at)) as usize % 32]);
+    let digit = |value: u64, at: usize| {
+        char::from(DIGITS[usize::try_from((value >> (5 * at)) % 32).unwrap()])
+    };
     let time = (0..10).rev().map(|at| digit(ms, at));
     let rest = (0..16)
         .rev()
