@@ -147,7 +147,8 @@ impl Keys {
             match key {
                 Key::Of(at) => declared.extend_from_slice(&self.each[*at]),
                 Key::Lane => {
-                    declared.extend(self.each[READY].get(usize::from(lane.level())).cloned())
+                    let list = self.each[READY].get(usize::from(lane.level()));
+                    declared.extend(list.cloned());
                 }
             }
         }

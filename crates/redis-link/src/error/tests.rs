@@ -11,7 +11,7 @@ use Recovery::{BackOff, Fatal, Rediscover, Retry};
 const SERVER: &str = "h:1";
 
 /// Real error replies, the recovery, and the kind of error the caller gets.
-const REPLIES: [(&str, &str, Recovery, ErrorKind); 34] = [
+const REPLIES: [(&str, &str, Recovery, ErrorKind); 35] = [
     ("MOVED", "3999 127.0.0.1:6381", Rediscover, StoreUnreachable),
     ("ASK", "3999 127.0.0.1:6381", Rediscover, StoreUnreachable),
     (
