@@ -90,16 +90,11 @@ if claimer then
       local stored_values = entries[1] and redis.call('HMGET', k_jobs, unpack(entries))
       local texts = {} -- most leases are the same text: built once per length
       for i = 1, #entries do
-        local value = stored_values[i]
-        if not value then
-          return 'full'
-        end
-        local length = #value
-        if byte(value) == LINE_FEED then
-          length = length - 1
-        else
+        local value = stored_values[i] or '' -- if missing, its length is NEVER
+        local length = #value - 1
+        if byte(value) ~= LINE_FEED then
           local _, header = find(value, '\n\n', 1, true)
-          length = byte(value) ~= NEEDS_CARE and header and length - header or NEVER
+          length = byte(value) ~= NEEDS_CARE and header and #value - header or NEVER
         end
         room = room - length
         texts[length] = texts[length] or token .. '\t' .. priority .. VALUE_ONLY .. length .. suffix
@@ -199,8 +194,5 @@ if stats[WATCHED_UNTIL] > now then
   end
   redis.call('SPUBLISH', k_hints, table.concat(lines, '\n'))
 end
-
-if found == 0 then
-  return nothing
-end
-return { nothing[1], token, until_ms, left, stats[PARTITIONS], text, VALUES_ONLY, unpack(values) }
+return found == 0 and nothing
+  or { nothing[1], token, until_ms, left, stats[PARTITIONS], text, VALUES_ONLY, unpack(values) }
