@@ -112,3 +112,12 @@ pub fn unexpected_reply(why: &str) -> Error {
         "check what else writes keys with this prefix, then run `windlass audit`",
     )
 }
+
+/// Whether a reply is this text.
+pub fn is_text(value: &Value, expected: &[u8]) -> bool {
+    match value {
+        Value::BulkString(bytes) => bytes == expected,
+        Value::SimpleString(text) => text.as_bytes() == expected,
+        _ => false,
+    }
+}

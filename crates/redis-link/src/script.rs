@@ -1,5 +1,8 @@
 //! A Lua script, and the header of its text: lines `-- field: …` at the start.
 
+/// The reply of a script that wrote nothing, because another script must run instead.
+pub const REFUSED: &[u8] = b"full";
+
 /// A script, ready to be sent.
 #[derive(Debug)]
 pub struct Script {

@@ -6,12 +6,13 @@ use windlass_core::setting::PARTITIONS_MAX;
 use windlass_core::store::DurabilityLevel;
 use windlass_core::{Enqueued, Error, JobId, JobState, NewJob, Result};
 use windlass_redis_link::Call;
-use windlass_redis_link::reply::{self, unexpected_reply};
+use windlass_redis_link::reply::{self, is_text, unexpected_reply};
+use windlass_redis_link::script::REFUSED;
 
 use crate::call_slots::CallSlot;
 use crate::codec::names::{DUPLICATE, OWN_SPECS, STORED_READY, STORED_SCHEDULED};
 use crate::codec::{inline, opts};
-use crate::partition::{Partition, REFUSED, is_text, number_arg, text_arg};
+use crate::partition::{Partition, number_arg, text_arg};
 
 /// The most bytes of payload that are sent to the fast script, which may refuse them.
 const FAST_BYTES_MAX: usize = 256 * 1024;

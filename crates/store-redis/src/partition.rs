@@ -15,6 +15,7 @@ use windlass_core::{
     ClaimRequest, Clock, Error, NewJob, OutcomeStatus, Priority, QueueName, Result,
 };
 use windlass_redis_link::reply::{self, Reply};
+use windlass_redis_link::script::REFUSED;
 use windlass_redis_link::{Call, Link, Resend};
 
 use crate::batcher::Batcher;
@@ -37,9 +38,6 @@ pub(crate) fn claim_error(error: Error, claimer: &Claimer) -> Error {
         _ => error,
     }
 }
-
-/// The reply of a fast script to a call that needs the full one.
-pub(crate) const REFUSED: &[u8] = b"full";
 
 /// Whether a claim may be sent again.
 pub(crate) fn resend_of(claimer: &Claimer) -> Resend {
@@ -210,7 +208,7 @@ impl Partition {
         tried: (Value, Option<Error>),
         resend: Resend,
     ) -> Result<(Value, Option<Error>)> {
-        let is_refused = is_text(&tried.0, REFUSED);
+        let is_refused = reply::is_text(&tried.0, REFUSED);
         self.fast_completes.tried(is_refused);
         if !is_refused {
             return Ok(tried);
@@ -278,19 +276,11 @@ impl Partition {
         args: Vec<Bytes>,
     ) -> Result<Value> {
         let reply = self.run(script, args.clone()).await?;
-        if !is_text(&reply, b"absent") {
+        if !reply::is_text(&reply, b"absent") {
             return Ok(reply);
         }
         self.create().await?;
         self.run(script, args).await
-    }
-}
-
-pub(crate) fn is_text(value: &Value, expected: &[u8]) -> bool {
-    match value {
-        Value::BulkString(bytes) => bytes == expected,
-        Value::SimpleString(text) => text.as_bytes() == expected,
-        _ => false,
     }
 }
 

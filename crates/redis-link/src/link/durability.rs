@@ -16,6 +16,8 @@ use super::request::{Asking, BySource, Request};
 use super::retry::{CallRetry, Resend, Route};
 use super::slot_of_call;
 use crate::error::CallError;
+use crate::reply;
+use crate::script::REFUSED;
 
 /// How a write is confirmed.
 #[derive(Debug, Clone, Copy)]
@@ -123,12 +125,6 @@ impl Scripts<'_> {
                 let requests = &[&Asking, script][usize::from(!self.is_asking)..];
                 sent.push(conn.start(requests, deadline).await?);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            let confirm = confirmation.map(|confirmation| confirmation.command(left * 2 / 3));
-            let confirmed = match &confirm {
-                Some(confirm) => Some(conn.start(&[confirm], deadline).await?),
-                None => None,
-            };
             replies.clear();
             let (mut failed, mut is_any_after) = (None, false);
             for call in sent {
@@ -140,14 +136,15 @@ impl Scripts<'_> {
                     Err(error) => drop(failed.get_or_insert(error)),
                 }
             }
-            let level = match (confirmation, confirmed) {
-                (Some(confirmation), Some(confirmed)) => {
-                    confirmation.level(&confirmed.replies().await?.pop().unwrap_or(Value::Nil))
-                }
-                _ => DurabilityLevel::Memory,
-            };
             match failed {
-                None => return Ok(level),
+                // What wrote nothing has nothing to wait for.
+                None if replies
+                    .last()
+                    .is_some_and(|reply| reply::is_text(reply, REFUSED)) =>
+                {
+                    return Ok(DurabilityLevel::Memory);
+                }
+                None => return confirm(conn, confirmation, deadline).await,
                 Some(error) if error.is_no_script && !self.is_by_source => self.is_by_source = true,
                 // Nothing may claim that the whole batch was refused.
                 Some(error) if is_any_after => {
@@ -158,6 +155,22 @@ impl Scripts<'_> {
             }
         }
     }
+}
+
+/// Waits until what this connection wrote is confirmed.
+async fn confirm(
+    conn: &Conn,
+    confirmation: Option<Confirmation>,
+    deadline: Instant,
+) -> Result<DurabilityLevel, CallError> {
+    let Some(confirmation) = confirmation else {
+        return Ok(DurabilityLevel::Memory);
+    };
+    let left = deadline.saturating_duration_since(Instant::now());
+    let command = confirmation.command(left * 2 / 3);
+    let confirmed = conn.start(&[&command], deadline).await?;
+    let reply = confirmed.replies().await?.pop();
+    Ok(confirmation.level(&reply.unwrap_or(Value::Nil)))
 }
 
 /// Whether a reply refuses the whole batch: the later scripts of the batch would be refused as well.
