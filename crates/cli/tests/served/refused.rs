@@ -14,7 +14,7 @@ fn commands_that_need_the_store_itself_say_so() {
         (
             "store migrate",
             "only the store itself can be migrated",
-            "--store",
+            "run this where the store is",
         ),
         (
             "interop inspect",
