@@ -4,7 +4,7 @@
 //!
 //! [`session`] is the context of one command: it resolves [`settings`], opens the store, and prints
 //! through [`output`]. A command returns an [`exit`] code. [`signals`] and [`repeat`] are for commands
-//! that run until they are stopped, [`pipes`] for those that serve stdin; [`env`](mod@env), [`parse`] and [`input`] read values.
+//! that run until they are stopped, [`pipes`] for those that serve stdin; [`env`](mod@env) and [`input`] read values.
 
 #![expect(
     missing_docs,
