@@ -25,6 +25,9 @@ use verbs::KEPT_JOBS;
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::Server;
 
+/// Calls before the measured ones, besides the first: until a store uses the fast scripts.
+const MORE_WARM_UP: usize = 3;
+
 /// Measured calls of each operation.
 const CALLS: usize = 20;
 

@@ -1,13 +1,11 @@
 //! Measures every operation of a job's life cycle, at fixed batch sizes.
 
+use crate::MORE_WARM_UP;
 use crate::budget::Row;
 use crate::fixture::{DELAY, Fixture};
 
 /// Jobs per call.
 const BATCHES: [usize; 3] = [1, 10, 100];
-
-/// Calls before those that are measured: the first ones create what is only created once.
-const WARM_UP: usize = 3;
 
 /// The counters of a store.
 pub(crate) trait Meter<const N: usize> {
@@ -85,7 +83,7 @@ pub(crate) async fn enqueue<const N: usize>(
     calls: usize,
     (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    for _ in 0..WARM_UP {
+    for _ in 0..=MORE_WARM_UP {
         fixture.enqueue(batch, None).await;
     }
     meter.begin();
@@ -128,8 +126,8 @@ pub(crate) async fn claim<const N: usize>(
     batch: usize,
     (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    fixture.fill(all + WARM_UP * batch, None).await;
-    for _ in 0..=WARM_UP {
+    fixture.fill(all + MORE_WARM_UP * batch, None).await;
+    for _ in 0..=MORE_WARM_UP {
         fixture.claim(batch).await;
     }
     meter.begin();
@@ -144,9 +142,9 @@ pub(crate) async fn exchange<const N: usize>(
     batch: usize,
     (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
-    fixture.fill(all + (WARM_UP + 1) * batch, None).await;
+    fixture.fill(all + (MORE_WARM_UP + 1) * batch, None).await;
     let mut held = fixture.claim(batch).await;
-    for _ in 0..=WARM_UP {
+    for _ in 0..=MORE_WARM_UP {
         held = fixture.exchange(&held).await;
     }
     meter.begin();
