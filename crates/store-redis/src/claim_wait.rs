@@ -213,7 +213,7 @@ impl WaitingClaim<'_> {
             never = partition.wake_up(wake_up_after) => match never {},
         };
         self.waiters.set_parked(false);
-        let claimed = partition.complete_if_refused(then, parked, resend_of(claimer));
+        let claimed = partition.complete_if_refused(&then, parked, resend_of(claimer));
         let (reply, unconfirmed) = claimed.await.map_err(|error| claim_error(error, claimer))?;
         let mut reply = Reply::list(reply)?;
         reply.text()?; // no statuses

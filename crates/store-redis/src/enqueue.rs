@@ -44,18 +44,20 @@ impl Partition {
         }
         let (mut replies, mut level, mut is_created) =
             (Vec::new(), Ok(DurabilityLevel::Memory), false);
+        // The pages before it were sent earlier, perhaps on another connection.
+        let mut resumed_at = 0;
         while replies.len() < calls.len() {
-            let at = replies.len();
             let more;
-            (more, level) = Box::pin(self.link().run_durable(&calls[at..])).await;
+            resumed_at = replies.len();
+            (more, level) = Box::pin(self.link().run_durable(&calls[resumed_at..])).await;
             replies.extend(more);
             let Some(last) = replies.last() else { break };
             let (is_refused, is_absent) = (is_text(last, REFUSED), is_text(last, b"absent"));
             self.fast_enqueues.tried(is_refused);
             if is_refused {
                 replies.pop();
-                let call = calls.remove(replies.len());
-                calls.insert(replies.len(), self.redirect(call, &self.scripts().enqueue));
+                let at = replies.len();
+                calls[at] = self.redirect(&calls[at], &self.scripts().enqueue);
             } else if is_absent && !is_created {
                 replies.pop();
                 is_created = true;
@@ -68,6 +70,14 @@ impl Partition {
         let moved = replies.last().map_or(Ok(None), moved_to).map_err(nothing)?;
         if moved.is_some() {
             replies.pop();
+            if resumed_at > 0 && replies.len() == resumed_at {
+                // The last connection wrote nothing, so it has not waited for these pages. They are
+                // remembered: sent again, they only wait.
+                let stored = calls[..resumed_at].iter();
+                let stored = stored.map(|call| self.redirect(call, &self.scripts().enqueue));
+                let stored: Vec<_> = stored.collect();
+                (replies, level) = Box::pin(self.link().run_durable(&stored)).await;
+            }
         }
         let (level, failure) = match level {
             Ok(level) => (level, None),

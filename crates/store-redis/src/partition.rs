@@ -135,11 +135,11 @@ impl Partition {
     }
 
     /// The call of another script, with the same arguments.
-    pub(crate) fn redirect(&self, call: Call, script: &'static Script) -> Call {
+    pub(crate) fn redirect(&self, call: &Call, script: &'static Script) -> Call {
         Call {
             script: &script.sent,
             keys: self.keys.declared(&script.keys),
-            args: call.args,
+            args: call.args.clone(),
         }
     }
 
@@ -198,13 +198,13 @@ impl Partition {
         }
         let call = self.call(fast, args);
         let tried = Box::pin(self.link().run_confirmed(&call, resend)).await?;
-        self.complete_if_refused(call, tried, resend).await
+        self.complete_if_refused(&call, tried, resend).await
     }
 
     /// Repeats a call that the fast script refused with the full one.
     pub(crate) async fn complete_if_refused(
         &self,
-        call: Call,
+        call: &Call,
         tried: (Value, Option<Error>),
         resend: Resend,
     ) -> Result<(Value, Option<Error>)> {
