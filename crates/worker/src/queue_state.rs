@@ -39,7 +39,13 @@ pub(crate) struct QueueState {
 }
 
 impl QueueState {
-    pub(crate) fn new(index: usize, source: &Source, store: Arc<dyn Store>, boot: BootId) -> Self {
+    pub(crate) fn new(
+        index: usize,
+        source: &Source,
+        slots: usize,
+        store: Arc<dyn Store>,
+        boot: BootId,
+    ) -> Self {
         let queue = source.queue.clone();
         Self {
             index,
@@ -47,8 +53,8 @@ impl QueueState {
             origin: Arc::new(Origin::new(store, queue)),
             held_claims: Mutex::new(HeldClaims::new(boot)),
             unleased: Mutex::default(),
-            outcomes: OutcomeQueue::default(),
-            forced_outcomes: OutcomeQueue::default(),
+            outcomes: OutcomeQueue::new(slots),
+            forced_outcomes: OutcomeQueue::new(slots),
             is_drained: AtomicBool::new(true),
             claim_limit: ClaimLimit::new(),
             renew: Notify::new(),

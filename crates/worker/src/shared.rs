@@ -44,7 +44,8 @@ impl Shared {
         let boot = BootId::generate();
         let queues = options.queues.iter().enumerate().map(|(index, source)| {
             let store = Arc::clone(&connections.store);
-            Arc::new(QueueState::new(index, source, store, boot.clone()))
+            let slots = source.concurrency.unwrap_or(options.concurrency);
+            Arc::new(QueueState::new(index, source, slots, store, boot.clone()))
         });
         Self {
             limits: connections.store.limits(),

@@ -11,9 +11,9 @@ use crate::lock::lock;
 use crate::outcome::Outcome;
 use crate::run::attempt::Attempt;
 
-/// The largest batch: as many as one claim can refill, so that no slot waits for a separate claim. A
-/// full batch is sent even while another call is in flight. Releases may exceed it: a store returns the
-/// jobs of one call to the front in claim order, those of a later call ahead of them.
+/// The largest batch: as many as one claim can refill, so that no slot waits for a separate claim.
+/// Releases may exceed it: a store returns the jobs of one call to the front in claim order, those of a
+/// later call ahead of them.
 const BATCH_MAX: usize = CLAIM_MAX;
 
 /// The most bytes of results in one batch.
@@ -28,16 +28,18 @@ pub(crate) struct EndedAttempt {
 }
 
 /// Outcomes that wait to be reported.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct OutcomeQueue {
     waiting: Mutex<Waiting>,
     added: Notify,
     empty: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Waiting {
     ended: std::collections::VecDeque<EndedAttempt>,
+    /// How many outcomes are worth a second call while one is in flight.
+    second_call_at: usize,
     /// The calls in flight.
     calls: usize,
     /// Releases that are sent together when the worker leaves.
@@ -45,6 +47,22 @@ struct Waiting {
 }
 
 impl OutcomeQueue {
+    /// Half of the slots are worth a second call: the store works on one half while the worker runs
+    /// the other.
+    pub(crate) fn new(slots: usize) -> Self {
+        let waiting = Waiting {
+            ended: std::collections::VecDeque::new(),
+            second_call_at: (slots / 2).clamp(1, BATCH_MAX),
+            calls: 0,
+            held_back: Vec::new(),
+        };
+        Self {
+            waiting: Mutex::new(waiting),
+            added: Notify::new(),
+            empty: Notify::new(),
+        }
+    }
+
     /// Adds outcomes; releases among them go into one call.
     pub(crate) fn push(&self, ended: impl IntoIterator<Item = EndedAttempt>) {
         self.add(|waiting| waiting.ended.extend(ended));
@@ -64,15 +82,15 @@ impl OutcomeQueue {
         let mut waiting = lock(&self.waiting);
         let before = waiting.ended.len();
         add(&mut waiting);
-        let count = waiting.ended.len();
+        let (count, second_call_at) = (waiting.ended.len(), waiting.second_call_at);
         drop(waiting);
-        if (before == 0 && count > 0) || (before < BATCH_MAX && count >= BATCH_MAX) {
+        if (before == 0 && count > 0) || (before < second_call_at && count >= second_call_at) {
             self.added.notify_one();
         }
     }
 
     /// Waits for outcomes and takes up to a batch. While a call is in flight, waits until it is
-    /// answered or a full batch is queued.
+    /// answered or enough outcomes for a second call are queued.
     pub(crate) async fn take_batch(&self) -> Vec<EndedAttempt> {
         loop {
             if lock(&self.waiting).is_worth_a_call() {
@@ -119,7 +137,7 @@ impl Waiting {
 
     fn is_worth_a_call(&self) -> bool {
         let count = self.ended.len();
-        count >= BATCH_MAX || (count > 0 && self.calls == 0)
+        count >= self.second_call_at || (count > 0 && self.calls == 0)
     }
 
     fn take(&mut self) -> Vec<EndedAttempt> {

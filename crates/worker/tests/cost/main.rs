@@ -126,6 +126,48 @@ async fn a_handler_starts_before_the_next_claim_is_sent() {
     assert_eq!(claims.expect("the job is run"), Some(1));
 }
 
+/// With a paused clock and on one thread: no call is answered while a task can run.
+#[tokio::test(start_paused = true)]
+async fn half_of_the_slots_are_worth_a_second_call() {
+    let fixture = Fixture::new(10).await;
+    let (running, may_end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let handler = {
+        let (running, may_end) = (Arc::clone(&running), Arc::clone(&may_end));
+        move |_: AttemptContext| {
+            let (running, may_end) = (Arc::clone(&running), Arc::clone(&may_end));
+            async move {
+                running.add_permits(1);
+                may_end.acquire().await.unwrap().forget();
+                Outcome::done()
+            }
+        }
+    };
+    let (connections, options) = (fixture.connections(), fixture.options(10));
+    let runtime = Runtime::new(connections, options, Arc::new(handler)).unwrap();
+    let stopper = runtime.stopper();
+    let worker = tokio::spawn(runtime.run());
+    drop(running.acquire_many(10).await.unwrap());
+    let completions_after = async |ended: usize| {
+        may_end.add_permits(ended);
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        fixture.store.calls().get("complete").copied()
+    };
+
+    assert_eq!(completions_after(1).await, Some(1));
+    assert_eq!(
+        completions_after(4).await,
+        Some(1),
+        "they wait for the reply"
+    );
+    assert_eq!(completions_after(1).await, Some(2), "half of the slots");
+
+    may_end.add_permits(4);
+    stopper.stop();
+    worker.await.unwrap().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_job_is_renewed_by_one_call_an_interval() {
     assert_one_call_an_interval(1, 1).await;

@@ -166,6 +166,8 @@ async fn jobs_whose_lease_expired_locally_are_all_requeued_while_their_worker_co
     lost.reaches(1).await;
     let short = fixture.enqueue(&["short"]).await;
     fixture.until_state(&short[0], JobState::Succeeded).await;
+    // Claims that were made later expire later.
+    lost.reaches(JOBS).await;
     store.restore("renew");
 
     feed_until(&fixture, &started, 2 * JOBS).await;
