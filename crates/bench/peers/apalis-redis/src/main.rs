@@ -32,8 +32,13 @@ async fn work(job: Noop) -> Result<(), BoxDynError> {
     Ok(())
 }
 
+/// In a task, as the handlers of a web server are: replies are read by the threads that run tasks.
 #[tokio::main]
 async fn main() -> Done {
+    tokio::spawn(run()).await?
+}
+
+async fn run() -> Done {
     let asked = Asked::read();
     let connection = apalis_redis::connect(asked.url.as_str()).await?;
     let mut storage = RedisStorage::new(connection).with_config(config(&asked));

@@ -8,15 +8,20 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use windlass_bench_contract::{Asked, Clock, GAP, GLANCE, Pickups};
 
-type Done = Result<(), Box<dyn std::error::Error>>;
+type Done = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Long enough that no lease ends during a run.
 const LEASE: Duration = Duration::from_secs(60);
 
 static PICKUPS: Pickups = Pickups::new();
 
+/// In a task, as the handlers of a web server are: replies are read by the threads that run tasks.
 #[tokio::main]
 async fn main() -> Done {
+    tokio::spawn(run()).await?
+}
+
+async fn run() -> Done {
     let asked = Asked::read();
     let client = redis::Client::open(asked.url.as_str())?;
     let mut db = client.get_multiplexed_async_connection().await?;

@@ -13,10 +13,15 @@ struct Noop {
     data: String,
 }
 
-type Done = Result<(), Box<dyn std::error::Error>>;
+type Done = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
+/// In a task, as the handlers of a web server are: replies are read by the threads that run tasks.
 #[tokio::main]
 async fn main() -> Done {
+    tokio::spawn(run()).await?
+}
+
+async fn run() -> Done {
     let asked = Asked::read();
     let client = Client::connect(&asked.url).await?;
     match asked.scenario.as_str() {

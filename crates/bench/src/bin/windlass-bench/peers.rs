@@ -3,6 +3,7 @@
 //! The programs are in `crates/bench/peers`. All measurements go to `target/bench/peers.json`, a table
 //! and a plot of the medians to `docs/performance`.
 
+mod ahead;
 mod call;
 mod cost;
 mod fetch;

@@ -28,6 +28,8 @@ pub(super) struct Peer {
     pub(super) keeps_jobs: bool,
     /// Jobs the worker runs at once.
     pub(super) concurrency: u32,
+    /// Whether its worker is one process that runs `concurrency` jobs at once.
+    pub(super) has_slots: bool,
     /// Jobs for enqueueing one by one: a few seconds' worth.
     pub(super) one_by_one: u32,
     /// Jobs for its worker: a few seconds' worth.
@@ -49,6 +51,7 @@ pub(super) const PEERS: [Peer; 13] = [
     node("bullmq", 100, (8_000, 25_000)),
     Peer {
         language: Language::Ruby,
+        has_slots: false,
         ..rust("sidekiq", false, 10, (12_000, 15_000))
     },
     python("huey", false, 2, 8_000),
@@ -65,6 +68,7 @@ const fn rust(name: &'static str, keeps_jobs: bool, concurrency: u32, jobs: (u32
         engine: Engine::Redis,
         keeps_jobs,
         concurrency,
+        has_slots: true,
         one_by_one: jobs.0,
         processed: jobs.1,
     }
@@ -80,6 +84,7 @@ const fn node(name: &'static str, concurrency: u32, jobs: (u32, u32)) -> Peer {
 const fn python(name: &'static str, keeps_jobs: bool, concurrency: u32, jobs: u32) -> Peer {
     Peer {
         language: Language::Python,
+        has_slots: false,
         ..rust(name, keeps_jobs, concurrency, (jobs, jobs))
     }
 }

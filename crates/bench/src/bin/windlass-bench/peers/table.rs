@@ -2,15 +2,16 @@
 
 use windlass_bench::Spread;
 
+use super::ahead;
 use super::record::{Record, Runs};
 use super::turn::{Rate, Turn};
 use crate::number::{shown, spread};
 
 const HEAD: &str = "\
-| Queue | survives a crash | enqueue one by one, /s | bulk, /s | **process, jobs/s** | \
+| Queue | survives a crash | enqueue one by one, /s | bulk, /s | **process, jobs/s** | at 10 slots | at 100 slots | \
 idle pickup, ms p50 (p99) | bytes per waiting job | Redis commands per job, enqueue + work | \
 Redis CPU per job, µs, enqueue + work |
-|---|---|---|---|---|---|---|---|---|
+|---|---|---|---|---|---|---|---|---|---|---|
 ";
 
 /// The page docs/performance/peers.md.
@@ -31,7 +32,8 @@ pub(crate) fn section(record: &Record) -> String {
     let mut text = format!(
         "`{}`, {}. No-op jobs of {} bytes; Windlass and the other queues run in turn on one \
          machine, each with the settings listed in `crates/bench/peers/README.md`. Values are medians of the \
-         rounds (minimum–maximum).\n\n*Survives a crash* means that a job is still there after its \
+         rounds (minimum–maximum).\n\n*At 10 and 100 slots*: the \
+         same work with that many jobs at once, for queues whose worker is one process with slots.\n\n*Survives a crash* means that a job is still there after its \
          worker was killed.\n\nMachine: {}.\n\n{HEAD}",
         record.command,
         record.date,
@@ -40,6 +42,7 @@ pub(crate) fn section(record: &Record) -> String {
     );
     text.extend(record.peers.iter().map(row));
     text.extend(ratio(record));
+    text += &ahead::section(record);
     text.extend(record.peers.iter().flat_map(failed));
     text
 }
@@ -87,6 +90,8 @@ fn row(runs: &Runs) -> String {
         of(|turn| Some(turn.enqueue_one?.per_s)),
         of(|turn| Some(turn.enqueue_bulk?.per_s)),
         format!("**{}**", shown_or_dash(runs.process())),
+        of(|turn| Some(turn.at_slots[0]?.per_s)),
+        of(|turn| Some(turn.at_slots[1]?.per_s)),
         pickup,
         runs.spread(|turn| turn.bytes_per_job)
             .map_or_else(|| "–".to_owned(), |bytes| shown(bytes.median)),

@@ -16,6 +16,9 @@ pub(super) const PAYLOAD: u32 = 100;
 /// Jobs of the `pickup` scenario.
 const PICKUPS: u32 = 300;
 
+/// Slots at which every queue that has slots is measured too.
+pub(super) const SLOTS: [u32; 2] = [10, 100];
+
 /// Throughput, and the cost for the server.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Rate {
@@ -38,6 +41,9 @@ pub(super) struct Turn {
     pub(super) enqueue_one: Option<Rate>,
     pub(super) enqueue_bulk: Option<Rate>,
     pub(super) process: Option<Rate>,
+    /// The same at each of [`SLOTS`].
+    #[serde(default)]
+    pub(super) at_slots: [Option<Rate>; SLOTS.len()],
     pub(super) pickup: Option<Pickup>,
     pub(super) bytes_per_job: Option<f64>,
     pub(super) failures: Vec<String>,
@@ -80,6 +86,7 @@ fn scenarios(root: &Path, peer: &Peer, jobs_max: u32, turn: &mut Turn) -> Result
         root,
         peer,
         folder: folder.path(),
+        concurrency: peer.concurrency,
         server: Running::start(peer.engine)?,
     };
     let processed = peer.processed.min(jobs_max);
@@ -96,6 +103,18 @@ fn scenarios(root: &Path, peer: &Peer, jobs_max: u32, turn: &mut Turn) -> Result
     turn.bytes_per_job = filled.and_then(|rate| rate.cost.bytes);
     if filled.is_some() {
         turn.process = keep(turn, context.rate("process", processed)?);
+    }
+    if peer.has_slots && filled.is_some() {
+        let fill = turn.enqueue_bulk.map_or("enqueue-one", |_| "enqueue-bulk");
+        for (index, slots) in SLOTS.into_iter().enumerate() {
+            context.server = context.server.emptied()?;
+            context.concurrency = slots;
+            let jobs = processed.div_ceil(4);
+            if keep(turn, context.rate(fill, jobs)?).is_some() {
+                turn.at_slots[index] = keep(turn, context.rate("process", jobs)?);
+            }
+        }
+        context.concurrency = peer.concurrency;
     }
     if turn.enqueue_one.is_none() {
         context.server = context.server.emptied()?;
@@ -128,6 +147,7 @@ struct Context<'a> {
     root: &'a Path,
     peer: &'a Peer,
     folder: &'a Path,
+    concurrency: u32,
     server: Running,
 }
 
@@ -163,7 +183,7 @@ impl Context<'_> {
         let numbers = [
             ("--jobs", jobs),
             ("--payload", PAYLOAD),
-            ("--concurrency", self.peer.concurrency),
+            ("--concurrency", self.concurrency),
         ];
         for (name, number) in numbers {
             command.args([name, &number.to_string()]);
