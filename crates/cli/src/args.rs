@@ -113,7 +113,7 @@ pub(crate) enum Command {
     Maintain(maintain::Arguments),
     /// Check every job and counter, and repair what is wrong
     Audit(maintain::AuditArguments),
-    /// Compact the file of a SQLite store, or migrate a Redis store
+    /// Back up or compact a SQLite store, or migrate a Redis store
     #[command(subcommand)]
     Store(store::Command),
     /// Work with older queue systems on their own Redis keys, or migrate their jobs

@@ -19,7 +19,7 @@
 //!
 //! `file` finds and identifies the file, `owner` refuses files of other users; [`open`] opens it, and
 //! `schema.sql` defines its tables, which `schema` compares; `space` keeps a reserve of the disk free, and
-//! gives space back.
+//! gives space back; `backup` copies the store.
 //! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
 //! them together; `reader` reads; both have a `time_limit`. `wakeup` notifies other processes through
 //! sockets in a `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and
@@ -29,6 +29,7 @@
 //! `workers` is the registry, `store` implements the contract, `error` maps errors of SQLite.
 
 mod audit;
+mod backup;
 mod change;
 mod claim;
 #[cfg(feature = "dump")]

@@ -1,6 +1,7 @@
-//! `windlass store`: compacts the file of a SQLite store, migrates a Redis store.
+//! `windlass store`: backs up and compacts the file of a SQLite store, migrates a Redis store.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -14,6 +15,19 @@ use crate::session::Session;
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Copy the store to a new file while it is in use (SQLite)
+    #[command(
+        after_help = "The copy is the store as it was at one moment, and is a store itself. Workers and servers keep \
+    running. It needs free disk space for a copy of the jobs. FILE must not exist; it appears when it is complete.\n\n\
+    To restore it, stop all processes that use the store, remove the files of the store and copy FILE \
+    to its path. Jobs that finished after the backup run again.\n\n\
+    Example:\n  windlass store backup /var/backups/jobs.db --store sqlite:jobs.db"
+    )]
+    Backup {
+        /// File to create
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Give the space of deleted jobs back to the disk (SQLite)
     #[command(
         after_help = "Maintenance gives space back a few MiB at a time, and new jobs reuse it. Run this to get all \
@@ -46,12 +60,18 @@ struct Reply {
 /// Runs a subcommand.
 pub(crate) async fn run(command: &Command, session: &mut Session) -> Result<Exit> {
     match command {
+        Command::Backup { file } => backup(file, session).await,
         Command::Compact => compact(session).await,
         Command::Migrate => migrate(session).await,
     }
 }
 
-async fn compact(session: &mut Session) -> Result<Exit> {
+/// Opens the SQLite store. `purpose` says what its file is needed for.
+fn open_file(
+    session: &Session,
+    purpose: &str,
+    other: &'static str,
+) -> Result<(StoreUrl, SqliteStore)> {
     let url = session.persistent_store_url()?;
     let path = match &url {
         StoreUrl::Sqlite { path } => path,
@@ -62,17 +82,48 @@ async fn compact(session: &mut Session) -> Result<Exit> {
             ));
         }
         _ => {
-            return Err(CliError::usage(
-                format!("{url} is not a SQLite store, so it has no file to compact"),
-                "use a SQLite store, for example --store sqlite:windlass.db",
-            ));
+            let message = format!("{url} is not a SQLite store, so it has no file to {purpose}");
+            return Err(CliError::usage(message, other));
         }
     };
     let options = sqlite::Options {
         create: false,
         ..sqlite::Options::default()
     };
-    let compacted = SqliteStore::open(path, options)?.compact().await?;
+    let store = SqliteStore::open(path, options)?;
+    Ok((url, store))
+}
+
+#[derive(Debug, Serialize)]
+struct BackupReply<'a> {
+    store: String,
+    file: &'a Path,
+    bytes: u64,
+}
+
+async fn backup(file: &Path, session: &mut Session) -> Result<Exit> {
+    let other = "for Redis, save its own file: redis-cli BGSAVE, then copy dump.rdb";
+    let (url, store) = open_file(session, "back up", other)?;
+    let reply = BackupReply {
+        store: url.to_string(),
+        file,
+        bytes: store.backup(file).await?,
+    };
+    session.output.result(&reply, |output| {
+        output.line(&format!(
+            "backed up {} to {}: {} bytes",
+            reply.store,
+            file.display(),
+            reply.bytes
+        ));
+    });
+    Ok(Exit::Ok)
+}
+
+async fn compact(session: &mut Session) -> Result<Exit> {
+    let other = "use a SQLite store, for example --store sqlite:windlass.db";
+    let (url, store) = open_file(session, "compact", other)?;
+    let compacted = store.compact().await?;
     let reply = Reply {
         store: url.to_string(),
         bytes_before: compacted.bytes_before,

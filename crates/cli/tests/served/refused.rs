@@ -12,6 +12,11 @@ fn commands_that_need_the_store_itself_say_so() {
             "run this command where the file is",
         ),
         (
+            "store backup copy.db",
+            "is a store behind a server",
+            "run this command where the file is",
+        ),
+        (
             "store migrate",
             "only the store itself can be migrated",
             "run this where the store is",

@@ -1,7 +1,7 @@
 //! Masks values that differ between runs: times, ids, tokens, ports, ages.
 
 /// Text before a number that varies.
-const BEFORE_NUMBERS: [&str; 25] = [
+const BEFORE_NUMBERS: [&str; 27] = [
     "\"oldest_ms\":",
     "\"next_due_ms\":",
     "\"last_seen_ms\":",
@@ -28,6 +28,8 @@ const BEFORE_NUMBERS: [&str; 25] = [
     "\"bytes_after\":",
     "compacted from ",
     "compacted from N to ",
+    "\"file\":\"copy.db\",\"bytes\":",
+    "copy.db: ",
 ];
 
 /// Lines of which only the beginning is stable.

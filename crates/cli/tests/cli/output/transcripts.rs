@@ -4,7 +4,7 @@
 type Transcript = (&'static str, &'static [&'static str]);
 
 /// Every command that exits by itself.
-pub(super) const TRANSCRIPTS: [Transcript; 39] = [
+pub(super) const TRANSCRIPTS: [Transcript; 40] = [
     (
         "windlass-accept",
         &[
@@ -297,6 +297,17 @@ pub(super) const TRANSCRIPTS: [Transcript; 39] = [
         "windlass-stdio",
         &[
             "stdio <<< {\"op\":\"enqueue\",\"ref\":1,\"queue\":\"mail\",\"id\":\"1\",\"payload\":\"hello\"}\\n{\"op\":\"dance\",\"ref\":2}\\nno JSON",
+        ],
+    ),
+    (
+        "windlass-store-backup",
+        &[
+            "@enqueue mail hello --id 1",
+            "store backup copy.db",
+            "@store backup other.db",
+            "job list mail --store sqlite:copy.db",
+            "store backup other.db",
+            "store backup copy.db --store redis://localhost/0",
         ],
     ),
     (
