@@ -6,19 +6,20 @@ use std::path::Path;
 use crate::page::blocks;
 
 /// Page, language, and what runs its blocks, or why nothing does.
-const RUN_BY: [(&str, &str, &str); 24] = [
+const RUN_BY: [(&str, &str, &str); 27] = [
     ("README.md", "sh", "readme.rs"),
     ("README.md", "rust,no_run", "compiled with the library"),
     ("README.md", "mermaid", "diagrams"),
     ("ARCHITECTURE.md", "", "diagrams"),
     ("CONTRIBUTING.md", "", "the check that runs this"),
+    ("docs/from-other-queues.md", "sh", "first_commands.rs"),
     (
         "docs/guarantees.md",
         "sh",
         "cli/output/transcripts.rs, fewer jobs",
     ),
     ("docs/http.md", "console", "http.rs"),
-    ("docs/http.md", "python", "tests/http/due.rs"),
+    ("docs/http.md", "python", "tests/http/pull_worker.rs"),
     (
         "docs/http.md",
         "text",
@@ -31,6 +32,8 @@ const RUN_BY: [(&str, &str, &str); 24] = [
         "sh",
         "an example: tests/examples.rs of the library",
     ),
+    ("docs/operate.md", "sh", "operate.rs"),
+    ("docs/operate.md", "toml", "operate.rs"),
     ("docs/performance.md", "sh", "tests/bench"),
     (
         "docs/processor.md",

@@ -1,6 +1,6 @@
-//! docs/stdio.md, docs/processor.md and docs/worker.md: the command that each page starts with.
+//! docs/stdio.md, docs/processor.md, docs/worker.md and docs/from-other-queues.md: their first commands.
 
-use crate::page::steps;
+use crate::page::{steps, texts};
 use crate::sandbox::Sandbox;
 use crate::shell::Shell;
 
@@ -17,4 +17,18 @@ fn the_first_command_of_each_page_prints_what_it_shows() {
             shell.play(&step);
         }
     }
+}
+
+#[test]
+fn the_commands_for_users_of_other_queues_succeed() {
+    let shell = Shell::new(Sandbox::new());
+    let page = include_str!("../../../../docs/from-other-queues.md");
+
+    for line in texts(page, "sh").concat().lines() {
+        let ended = shell.command(line).status().unwrap();
+        assert!(ended.success(), "{line}");
+    }
+
+    let ready = shell.sandbox.run("queue stats reports --json").ok().json();
+    assert_eq!(ready["ready"], 1, "{ready}");
 }

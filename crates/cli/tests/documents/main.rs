@@ -22,9 +22,11 @@ mod server;
 mod mask;
 
 mod blocks;
+mod deploy;
 mod first_commands;
 mod http;
 mod interop;
+mod operate;
 mod page;
 mod programs;
 mod readme;

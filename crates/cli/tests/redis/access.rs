@@ -1,7 +1,9 @@
 //! Authentication and ACLs, and that no secret is ever printed.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use windlass_testkit::redis::{Server, ServerOptions};
 
@@ -63,6 +65,22 @@ fn add_user(server: &Server, rule: &str) {
     server.command(&words).ok();
 }
 
+/// Pastes lines into `redis-cli`. Each must reply OK.
+fn paste(server: &Server, lines: &str) {
+    let client = "exec $(command -v redis-cli || command -v valkey-cli) -p $0";
+    let mut client = Command::new("sh")
+        .args(["-c", client, &server.port().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = client.stdin.take().unwrap();
+    stdin.write_all(lines.as_bytes()).unwrap();
+    drop(stdin);
+    let replies = String::from_utf8(client.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(replies, "OK\n".repeat(lines.lines().count()));
+}
+
 #[test]
 fn a_user_without_permission_gets_an_error() {
     let sandbox = Sandbox::on(TestStore::single(ServerOptions::new().tcp().start()));
@@ -80,13 +98,13 @@ fn a_user_without_permission_gets_an_error() {
     assert!(text(&error["help"]).contains("ACL"), "{error}");
 }
 
-/// Returns the documented rule: the block that starts with ACL SETUSER.
-fn documented_rule() -> String {
+/// Returns the documented lines: the block that starts with ACL SETUSER.
+fn documented_lines() -> String {
     let start = PAGE
         .find("ACL SETUSER windlass")
-        .expect("the page has a rule");
-    let rule = PAGE[start..].split("```").next().unwrap();
-    rule.replace('\\', " ").replace("SECRET", SECRET)
+        .expect("the page has a block");
+    let lines = PAGE[start..].split("```").next().unwrap();
+    lines.replace("SECRET", SECRET)
 }
 
 /// Commands that the store sends outside of scripts. The last one checks a key's type in them.
@@ -119,8 +137,8 @@ fn the_documented_permissions_are_exactly_those_in_use() {
         .map(str::to_owned)
         .collect();
     called_in(&scripts, &mut used);
-    let rule = documented_rule();
-    let listed = rule
+    let lines = documented_lines();
+    let listed = lines
         .split_whitespace()
         .filter_map(|word| word.strip_prefix('+'));
 
@@ -159,7 +177,7 @@ fn the_documented_permissions_are_sufficient_for_sentinels() {
 fn the_documented_permissions_are_sufficient_for_everything() {
     let sandbox = Sandbox::on(TestStore::single(ServerOptions::new().tcp().start()));
     let server = sandbox.store.server();
-    add_user(server, &documented_rule());
+    paste(server, &documented_lines());
     let run = |line: &str| on(&sandbox, line, "windlass:hunter2@");
     let claim = || {
         let claimed = run("claim q --json").ok().json();
@@ -209,6 +227,12 @@ fn the_documented_permissions_are_sufficient_for_everything() {
     run("workers").ok();
     run("audit").ok();
     run("doctor").ok();
+    run("enqueue work hello --id w").ok();
+    let url = format!("redis://windlass:{SECRET}@127.0.0.1:{}/0", server.port());
+    let worker = format!("exec --store {url} --queue work --burst -- cat");
+    sandbox.run(&worker).ok();
+    let job = run("job get work w --json").ok().json();
+    assert_eq!(job["result"], "hello", "{job}");
     add_user(server, "ACL SETUSER windlass +scan");
     run("demo --jobs 300 --workers 2").ok();
 
