@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use axum::middleware::Next;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hyper::body::Body as _;
 use windlass_api::Code;
 
@@ -17,6 +19,7 @@ use crate::budget::hold;
 use crate::caller::{Caller, Limiter};
 use crate::connections::Connection;
 use crate::error::HttpError;
+use crate::page;
 use crate::scope::Scope;
 use crate::state::AppState;
 use crate::table::{EVENTS, routes};
@@ -60,6 +63,11 @@ pub(crate) async fn middleware(
     }
     let permit = Arc::clone(&state.requests).try_acquire_owned();
     let mut response = match (checked, permit) {
+        (Err(error), _)
+            if error.status == StatusCode::UNAUTHORIZED && page::is_browser(request.headers()) =>
+        {
+            page::sign_in()
+        }
         (Err(error), _) => error.response(&id),
         (Ok(caller), Err(_)) if !state.is_probe(&caller) => overloaded().response(&id),
         (Ok(caller), _) if !state.is_probe(&caller) && !prove(&request) => {
@@ -167,7 +175,11 @@ fn authenticate(state: &AppState, request: &Request) -> Result<Caller, HttpError
         return Ok(state.anonymous.clone());
     }
     let found = match request.headers().get(header::AUTHORIZATION) {
-        Some(header) => bearer_token(header).map(|secret| state.caller(secret).cloned()),
+        Some(header) => {
+            let token = bearer_token(header).map(str::to_owned);
+            let token = token.or_else(|| password(request.method(), header));
+            token.map(|secret| state.caller(&secret).cloned())
+        }
         None => ticket_parameter(request).map(|ticket| state.tickets.redeem(&ticket)),
     };
     let Some(found) = found else {
@@ -200,6 +212,19 @@ fn ticket_parameter(request: &Request) -> Option<String> {
 fn bearer_token(value: &HeaderValue) -> Option<&str> {
     let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+}
+
+/// Returns the password of a browser, which is the token. Browsers send it by themselves, also for pages
+/// of other sites, so it is accepted only for requests that change nothing.
+fn password(method: &Method, value: &HeaderValue) -> Option<String> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    let (scheme, encoded) = value.to_str().ok()?.split_once(' ')?;
+    let is_basic = scheme.eq_ignore_ascii_case("basic");
+    let decoded = STANDARD.decode(encoded.trim()).ok().filter(|_| is_basic)?;
+    let (_, password) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
+    Some(password.to_owned())
 }
 
 /// Returns the request id sent by the client if it is safe to echo, else a random one.
@@ -239,7 +264,6 @@ fn set_common_headers(headers: &mut HeaderMap, id: &str) {
 mod tests {
     use std::time::Duration;
 
-    use axum::http::StatusCode;
     use hyper::service::Service;
     use hyper_util::service::TowerToHyperService;
     use tokio::time::Instant;

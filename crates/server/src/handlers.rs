@@ -54,7 +54,8 @@ pub(crate) async fn handle(
         Handler::Health => Ok(plain("ok\n")),
         Handler::Ready => ready(state).await,
         Handler::OpenApi => Ok(text("application/json", openapi::document(state))),
-        Handler::Docs => Ok(page::handle(state)),
+        Handler::Docs => Ok(page::docs(state)),
+        Handler::Home => page::home(state, &request.caller.grant, &request.headers).await,
         Handler::Extra => extra(state, request).await,
     }
 }
@@ -135,8 +136,16 @@ async fn ticket(state: &AppState, mut request: ApiRequest) -> HandlerResult {
     events::ticket(state, request.caller)
 }
 
-/// Returns the stats of all queues the caller may access.
+/// Returns the stats of all queues the caller may access, as JSON.
 async fn queues(state: &AppState, grant: &Grant) -> HandlerResult {
+    json(&queue_stats(state, grant).await?)
+}
+
+/// Returns the stats of all queues the caller may access.
+pub(crate) async fn queue_stats(
+    state: &AppState,
+    grant: &Grant,
+) -> Result<Vec<QueueReply>, HttpError> {
     let mut replies = Vec::new();
     for queue in accessible_queues(state, grant).await? {
         // The queue may have been removed since it was listed.
@@ -144,7 +153,7 @@ async fn queues(state: &AppState, grant: &Grant) -> HandlerResult {
             replies.push(QueueReply::new(&queue, &stats));
         }
     }
-    json(&replies)
+    Ok(replies)
 }
 
 /// Returns all queues the caller may access.

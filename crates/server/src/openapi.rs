@@ -17,7 +17,8 @@ pub(crate) fn document(state: &AppState) -> Bytes {
     state.openapi.get_or_init(build).clone()
 }
 
-fn build(extra: Option<&'static Route>) -> Value {
+/// Builds the document.
+pub(crate) fn build(extra: Option<&'static Route>) -> Value {
     let settings = |settings: SchemaSettings| {
         settings.with(|settings| {
             settings.definitions_path = "/components/schemas".into();

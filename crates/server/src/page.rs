@@ -1,42 +1,66 @@
-//! `/docs`: the table of routes as an HTML page without scripts.
+//! Pages for people, without scripts: the front page, the reference of the API, and what a browser
+//! without a token sees.
 
-use std::fmt::Write;
+mod docs;
+mod example;
+mod home;
+
 use std::sync::LazyLock;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
-use windlass_api::Route;
 
 use crate::handlers::text;
-use crate::state::AppState;
-use crate::table::routes;
 
-/// The style sheet. The content security policy of the page allows only this one, by its digest.
-const STYLE: &str = "\
-:root{color-scheme:light dark}\
-body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem}\
-table{border-collapse:collapse;width:100%}\
-th,td{text-align:left;vertical-align:top;padding:.4rem .8rem;border-bottom:1px solid #8884}\
-th{border-bottom-width:2px}\
-code{font:14px ui-monospace,monospace;overflow-wrap:anywhere}\
-@media(min-width:64rem){td code{white-space:nowrap}}\
-.method{font-weight:600}\
-@media(max-width:48rem){\
-thead{display:none}\
-tr{display:block;padding:.6rem 0;border-bottom:1px solid #8884}\
-td{display:inline;border:0;padding:0 .5rem 0 0}\
-td:last-child{display:block}}";
+pub(crate) use docs::handle as docs;
+pub(crate) use home::{HomeReply, handle as home};
 
-/// Returns the page.
-pub(crate) fn handle(state: &AppState) -> Response<Body> {
+/// The style sheet of all pages. Their content security policy allows only this one, by its digest.
+const STYLE: &str = include_str!("page/style.css");
+
+/// Returns whether a browser asks for a page, rather than a program for JSON.
+pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter();
+    let mut accepted = accepted.filter_map(|value| value.to_str().ok());
+    accepted.any(|value| value.contains("text/html"))
+}
+
+/// Returns what a browser sees that sent no valid token: how to sign in, and nothing of the store. The
+/// header makes it ask for a user name and a password.
+pub(crate) fn sign_in() -> Response<Body> {
+    let body = "<main class=\"narrow\">\n<h1>Windlass</h1>\n\
+        <p>This server needs a token. Reload the page and enter it as the <strong>password</strong>; the user name can be anything.</p>\n\
+        <p>Programs send it as <code>authorization: Bearer TOKEN</code>.</p>\n\
+        <p>No token yet? Ask the operator of this server to run <code>windlass token new NAME --scope read</code>.</p>\n</main>\n";
+    let mut response = page("Windlass: sign in", "", body);
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    let scheme = HeaderValue::from_static("Basic realm=\"windlass\", charset=\"UTF-8\"");
+    let headers = response.headers_mut();
+    headers.insert(header::WWW_AUTHENTICATE, scheme);
+    response
+}
+
+/// Returns a page with elements for its head and its body.
+fn page(title: &str, head: &str, body: &str) -> Response<Body> {
+    respond(html(title, head, body))
+}
+
+fn html(title: &str, head: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+        <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">{head}\
+        <title>{title}</title><style>{STYLE}</style></head><body>\n{body}</body></html>\n"
+    )
+}
+
+/// Returns the text of a page with the policy that allows its style sheet.
+fn respond(html: impl Into<Body>) -> Response<Body> {
     static POLICY: LazyLock<Option<HeaderValue>> =
         LazyLock::new(|| HeaderValue::from_str(&policy()).ok());
-    let build = || page(state.extra_route()).into();
-    let page = state.page.get_or_init(build).clone();
-    let mut response = text("text/html; charset=utf-8", page);
+    let mut response = text("text/html; charset=utf-8", html);
     // Without this policy the page gets the common one, which blocks the style sheet.
     if let Some(policy) = POLICY.clone() {
         let headers = response.headers_mut();
@@ -53,28 +77,32 @@ fn policy() -> String {
     )
 }
 
-fn page(extra: Option<&'static Route>) -> String {
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-        <meta name=\"viewport\" content=\"width=device-width\"><title>Windlass HTTP API</title>\
-        <style>{STYLE}</style></head><body>\n\
-        <h1>Windlass HTTP API</h1>\n<p>All routes, with the scope a token needs. \
-        Request and response schemas are in <a href=\"/openapi.json\">/openapi.json</a>.</p>\n\
-        <table>\n<thead><tr><th>Method</th><th>Path</th><th>Scope</th><th>Description</th></tr></thead>\n<tbody>\n",
-    );
-    for route in routes().map(|(_, route)| route).chain(extra) {
-        // Writing to a String cannot fail. Nothing here is user input, so no escaping is needed.
-        let _ = writeln!(
-            page,
-            "<tr><td class=\"method\">{}</td><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
-            route.method.as_str(),
-            route.path,
-            route.scope.as_str(),
-            route.summary
-        );
+/// Escapes text for HTML, in elements and in quoted attributes.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
     }
-    page.push_str("</tbody></table>\n</body></html>\n");
-    page
+    escaped
+}
+
+/// Panics if a page has a script, or a style other than its style sheet.
+#[cfg(test)]
+fn assert_plain(page: &str) {
+    for word in ["<script", "javascript:", " style=", " on", "src=", "<link"] {
+        let tags = page.split('<').filter_map(|part| part.split('>').next());
+        let mut tags = tags.map(|tag| format!("<{tag}"));
+        assert!(!tags.any(|tag| tag.contains(word)), "{word}");
+    }
+    assert_eq!(page.matches("<style>").count(), 1);
+    assert!(page.contains(&format!("<style>{STYLE}</style>")));
 }
 
 #[cfg(test)]
@@ -82,16 +110,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_no_script_and_no_style_but_the_one_its_policy_names() {
-        let page = page(None);
-        for word in ["<script", "javascript:", " style=", " on", "src="] {
-            let tags = page.split('<').filter_map(|part| part.split('>').next());
-            let mut tags = tags.map(|tag| format!("<{tag}"));
-            assert!(!tags.any(|tag| tag.contains(word)), "{word}");
-        }
-        assert_eq!(page.matches("<style>").count(), 1);
-        assert!(page.contains(&format!("<style>{STYLE}</style>")));
+    fn the_policy_allows_one_style_sheet_and_nothing_else() {
         assert!(policy().contains("default-src 'none'; style-src 'sha256-"));
         assert!(!policy().contains("unsafe"));
+        assert!(!STYLE.contains("url(") && !STYLE.contains("@import"));
+    }
+
+    #[test]
+    fn only_browsers_get_pages() {
+        for (accept, is_page) in [
+            ("text/html,application/xhtml+xml,*/*;q=0.8", true),
+            ("*/*", false),
+            ("application/json", false),
+        ] {
+            let headers =
+                HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_str(accept).unwrap())]);
+            assert_eq!(is_browser(&headers), is_page, "{accept}");
+        }
+        assert!(!is_browser(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn text_in_a_page_cannot_become_an_element_or_leave_an_attribute() {
+        assert_eq!(escape("<a b='\"&'>"), "&lt;a b=&#39;&quot;&amp;&#39;&gt;");
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct AppState {
     pub(crate) probe: Caller,
     /// Accepted `Host` names, in addition to `localhost` and IP addresses.
     pub(crate) hosts: Vec<String>,
+    /// The kind of store, for the front page.
+    pub(crate) store_kind: String,
     /// The route of another crate.
     pub(crate) extra: Option<Arc<dyn ExtraRoute>>,
     /// The `OpenAPI` document and the page `/docs`, once they were requested.
@@ -89,6 +91,7 @@ impl AppState {
             probe: Caller::new(all, unlimited(None, 0)),
             tokens: options.tokens,
             hosts: options.hosts,
+            store_kind: options.store_kind,
             extra: options.extra,
             openapi: OnceLock::new(),
             page: OnceLock::new(),

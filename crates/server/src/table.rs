@@ -6,6 +6,7 @@ use windlass_api::{Request, Route, Scope};
 
 use crate::events::{EventsRequest, TicketReply};
 use crate::handlers::ExportRequest;
+use crate::page::HomeReply;
 
 /// The path of event streams, which the guard handles specially.
 pub(crate) const EVENTS: &str = "/v1/events";
@@ -26,6 +27,7 @@ pub(crate) enum Handler {
     Ready,
     OpenApi,
     Docs,
+    Home,
     /// The route of another crate.
     Extra,
 }
@@ -40,8 +42,9 @@ const OTHERS: &[(Handler, Route)] = &[
     (Handler::Events, Route::new(GET, EVENTS, Scope::Read, "events", "Streams job events as server-sent events").with_request::<EventsRequest>()),
     (Handler::Ticket, Route::new(POST, "/v1/events/ticket", Scope::Read, "ticket", "Issues a one-time ticket for an event stream, for browsers").with_reply::<TicketReply>()),
     (Handler::Metrics, Route::new(GET, "/metrics", Scope::Read, "metrics", "Returns metrics of all queues and of this server, for Prometheus")),
+    (Handler::Home, Route::new(GET, "/", Scope::Any, "home", "Returns version, kind of store and links; for browsers, a page with the queues").with_reply::<HomeReply>()),
     (Handler::OpenApi, Route::new(GET, "/openapi.json", Scope::Any, "openapi", "Returns this document")),
-    (Handler::Docs, Route::new(GET, "/docs", Scope::Any, "docs", "Returns a page that lists all routes")),
+    (Handler::Docs, Route::new(GET, "/docs", Scope::Any, "docs", "Returns this reference as a page")),
     (Handler::Health, Route::new(GET, "/healthz", Scope::Open, "health", "Returns 200 if the server is running")),
     (Handler::Ready, Route::new(GET, "/readyz", Scope::Open, "ready", "Returns 200 if the store is available")),
 ];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
-use windlass::{QueueName, Store};
+use windlass::{QueueName, Store, StoreUrl};
 use windlass_interop::delayed_queue::DelayedQueueRoute;
 use windlass_server::{CancellationToken, HttpServer, Options, Tokens};
 
@@ -88,12 +88,19 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 /// Binds the listener and prints its URL.
 pub(super) async fn open(
     store: Arc<dyn Store>,
-    options: Options,
+    mut options: Options,
     session: &mut Session,
 ) -> Result<HttpServer> {
     raise_open_files(options.connections_max);
     let has_no_tokens = options.tokens.is_empty();
     let is_remote = !options.listen.ip().is_loopback();
+    options.store_kind = match session.settings()?.store {
+        StoreUrl::Sqlite { .. } => "sqlite",
+        StoreUrl::Redis { .. } => "redis",
+        StoreUrl::Http { .. } => "http",
+        _ => "memory",
+    }
+    .to_owned();
     let server = HttpServer::bind(store, options).await?;
     if has_no_tokens && is_remote {
         let warning = "warning: anyone who can reach this address has full access (--insecure)";

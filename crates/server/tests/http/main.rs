@@ -15,6 +15,7 @@ mod framing;
 mod hostile;
 mod limits;
 mod memory;
+mod pages;
 mod scopes;
 mod security_page;
 mod slow;
