@@ -1,15 +1,13 @@
 //! Jobs with due times, enqueued over HTTP and run by any program: each once, never early.
 
 use std::collections::HashMap;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use serde_json::Value;
 
+use crate::pull_worker::{LEASE, PullWorker, SHORT_LEASE};
 use crate::sandbox::Sandbox;
 use crate::server::TestServer;
-
-/// The page whose example worker is run here.
-const PAGE: &str = include_str!("../../../../docs/http.md");
 
 /// The number of jobs per run; the full test uses 1000.
 fn jobs() -> usize {
@@ -97,48 +95,17 @@ fn a_command_runs_jobs_when_they_are_due() {
 }
 
 #[test]
-fn a_pull_worker_in_a_few_lines_of_python_runs_jobs_when_they_are_due() {
+fn the_pull_worker_of_the_page_runs_jobs_when_they_are_due() {
     let sandbox = Sandbox::new();
     let server = TestServer::new(&sandbox);
-    let code = PAGE
-        .split("```python\n")
-        .nth(1)
-        .unwrap()
-        .split("```")
-        .next()
-        .unwrap();
-    assert!(code.lines().count() <= 20, "the page says 20 lines");
-    let (file, runs) = (sandbox.path("worker.py"), sandbox.path("runs"));
-    std::fs::write(&file, code).unwrap();
-    let python = Command::new("python3")
-        .arg(&file)
-        .args([&server.url(), "delayed"])
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .stdout(std::fs::File::create(&runs).unwrap())
-        .stderr(Stdio::inherit())
-        .spawn();
-    let why = "this test needs python3: install it with `apt-get install python3`";
-    let mut python = WorkerProcess(python.expect(why));
+    let runs = sandbox.path("runs").display().to_string();
+    let changes = [(LEASE, SHORT_LEASE)];
+    let mut worker = PullWorker::start(&sandbox, &server.url(), "delayed", &changes);
 
     let submitted = submit(&sandbox, &server);
 
-    check(
-        &server,
-        &submitted,
-        &runs.display().to_string(),
-        "a pull worker",
-    );
-    let workers = server.request("GET", "/v1/workers", "").json(200);
-    let worker = workers[0]["id"].as_str().unwrap();
-    server
-        .request(
-            "POST",
-            &format!("/v1/workers/{worker}/command"),
-            r#"{"command":"stop"}"#,
-        )
-        .json(200);
-    assert!(python.0.wait().unwrap().success());
+    check(&server, &submitted, &runs, "a pull worker");
+    assert!(worker.stop_by_command(&server).success());
 }
 
 #[test]
