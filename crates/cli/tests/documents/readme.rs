@@ -1,18 +1,15 @@
-//! README.md: the quick start, and a command as a worker.
-
-use rustix::process::Signal;
-use windlass_testkit::redis::until;
+//! README.md: the quick start, and a worker that fails and retries.
 
 use crate::page::texts;
 use crate::sandbox::Sandbox;
-use crate::shell::{Running, Shell};
+use crate::shell::Shell;
 
 const PAGE: &str = include_str!("../../../../README.md");
 
 /// The test binary is already built and in `PATH`, so this block is not run.
 const BUILD: &str = "cargo build --release && export PATH=\"$PWD/target/release:$PATH\"\n";
 
-/// The demo, the build, the quick start, and the worker that runs until it is stopped.
+/// The demo, the build, the quick start, and a worker that fails.
 fn parts() -> [String; 4] {
     texts(PAGE, "sh").try_into().unwrap()
 }
@@ -52,22 +49,57 @@ fn the_quick_start_brings_a_job_to_its_end_and_leaves_nothing() {
 }
 
 #[test]
-fn a_command_is_a_worker_until_it_is_stopped() {
+fn the_worker_that_fails_is_retried_and_a_dead_job_can_be_retried() {
     let shell = Shell::new(Sandbox::new());
-    let [_, _, _, line] = parts();
-    shell.sandbox.run("enqueue mail hello --id letter").ok();
+    let [_, _, _, failing] = parts();
 
-    let worker = Running::start(shell.command(&format!("exec {line}")));
-    until("the letter has a result", || {
-        let job = shell.sandbox.run("job get mail letter --json").ok().json();
-        if job["result"] == "HELLO" {
-            Ok(())
-        } else {
-            Err(job.to_string())
-        }
-    });
+    let printed = shell.run(&failing);
 
-    assert!(worker.end(Signal::TERM).success());
+    assert!(printed.contains("the mail server is away"), "{printed}");
+    let job = |id: &str| {
+        let line = format!("job get mail {id} --json");
+        shell.sandbox.run(&line).ok().json()
+    };
+    let (bob, nobody) = (job("letter-2"), job("letter-3"));
+    assert_eq!(
+        (&bob["attempt"], &bob["result"]),
+        (&2.into(), &"sent: dear Bob\n".into())
+    );
+    assert_eq!(
+        (&nobody["attempt"], &nobody["state"]),
+        (&2.into(), &"dead".into())
+    );
+    let error = nobody["error"].as_str().unwrap();
+    assert!(error.contains("no such address"), "{nobody}");
+    let retry = "windlass job retry mail letter-3";
+    assert!(PAGE.contains(&format!("`{retry}`")));
+    shell.run(retry);
+    assert_eq!(job("letter-3")["state"], "ready");
+}
+
+#[test]
+fn the_commands_that_show_what_happens_succeed() {
+    let shell = Shell::new(Sandbox::new());
+    shell.sandbox.run("enqueue mail hello --id letter-3").ok();
+    let table = PAGE.split("| To see | Run |").nth(1).unwrap();
+    let table = table.split("\n\n").next().unwrap();
+    let commands = table
+        .split('`')
+        .filter(|text| text.starts_with("windlass "));
+    // These run until they are stopped; other tests cover them.
+    let commands: Vec<_> = commands
+        .filter(|command| {
+            !["tail", "serve", "top"]
+                .iter()
+                .any(|name| command.contains(name))
+        })
+        .collect();
+
+    assert!(commands.len() >= 6, "{commands:?}");
+    for command in commands {
+        let ended = shell.command(command).status().unwrap();
+        assert!(ended.success(), "{command}");
+    }
 }
 
 #[test]
