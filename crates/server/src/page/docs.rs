@@ -97,7 +97,7 @@ fn write_route(body: &mut String, route: &Route, document: &Value) {
         "<section class=\"route\" id=\"{}\">\n<h3><code>{}</code></h3>\n<p>{}.</p>",
         anchor(route),
         heading(route),
-        escape(route.summary)
+        described(route.summary)
     );
     if let Some(example) = example::of(route) {
         let request = format!(
@@ -123,7 +123,11 @@ fn write_route(body: &mut String, route: &Route, document: &Value) {
         let about = about.into_iter().find_map(Value::as_str);
         rows.push(Row {
             name: parameter["name"].as_str().unwrap_or_default().to_owned(),
-            kind: format!("{}, in the {}", kind(schema), text(&parameter["in"])),
+            kind: format!(
+                "{}, in the {}",
+                kind(schema, document),
+                text(&parameter["in"])
+            ),
             about: about.unwrap_or_default().to_owned(),
             is_required: parameter["required"] == true,
         });
@@ -165,7 +169,7 @@ fn write_rows(body: &mut String, title: &str, rows: &[Row]) {
             "<tr><td><code>{}</code>{required}</td><td class=\"muted\">{}</td><td>{}</td></tr>",
             escape(&row.name),
             escape(&row.kind),
-            escape(&row.about)
+            described(&row.about)
         );
     }
     body.push_str("</table></div></details>\n");
@@ -209,7 +213,7 @@ fn fields(schema: &Value, document: &Value, prefix: &str, is_request: bool, rows
         }
         rows.push(Row {
             name: full_name.clone(),
-            kind: kind(field),
+            kind: kind(field, document),
             about: text(&field["description"]).to_owned(),
             is_required: is_request
                 && prefix.is_empty()
@@ -228,19 +232,53 @@ fn fields(schema: &Value, document: &Value, prefix: &str, is_request: bool, rows
 }
 
 /// The type of a value, in words.
-fn kind(schema: &Value) -> String {
-    let kinds = match &schema["type"] {
-        Value::String(kind) => vec![kind.as_str()],
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
+fn kind(schema: &Value, document: &Value) -> String {
+    let schema = resolve(schema, document);
+    let list = |name: &str| {
+        schema[name]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     };
-    let kinds: Vec<&str> = kinds.into_iter().filter(|kind| *kind != "null").collect();
-    match kinds.as_slice() {
-        [] if schema.get("$ref").is_some() || schema.get("anyOf").is_some() => "object".to_owned(),
-        [] => "any JSON".to_owned(),
-        ["array"] => "list".to_owned(),
-        kinds => kinds.join(" or "),
+    let kinds: Vec<String> = match &schema["type"] {
+        _ if schema.get("const").is_some() => vec![schema["const"].to_string()],
+        _ if !list("enum").is_empty() => list("enum").iter().map(Value::to_string).collect(),
+        Value::String(kind) => vec![kind.clone()],
+        Value::Array(kinds) => kinds.iter().map(|kind| text(kind).to_owned()).collect(),
+        _ => {
+            let alternatives = list("anyOf").iter().chain(list("oneOf"));
+            let alternatives = alternatives.filter(|schema| schema["type"] != "null");
+            alternatives.map(|schema| kind(schema, document)).collect()
+        }
+    };
+    let mut words: Vec<String> = Vec::new();
+    for kind in kinds {
+        let word = if kind == "array" {
+            "list".to_owned()
+        } else {
+            kind
+        };
+        if word != "null" && !words.contains(&word) {
+            words.push(word);
+        }
     }
+    match (words.is_empty(), schema.get("properties")) {
+        (false, _) => words.join(" or "),
+        (true, Some(_)) => "object".to_owned(),
+        (true, None) => "any JSON".to_owned(),
+    }
+}
+
+/// Escapes a description, with the text in backticks as code.
+fn described(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(index, part)| {
+        if index % 2 == 1 {
+            format!("<code>{}</code>", escape(part))
+        } else {
+            escape(part)
+        }
+    });
+    parts.collect()
 }
 
 /// Formats one line of JSON for people. Other text, and several lines, stay as they are.
@@ -305,6 +343,8 @@ fn token_end(rest: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::assert_plain;
     use super::*;
 
@@ -324,6 +364,26 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn types_are_written_in_words() {
+        let document = json!({"components":{"schemas":{
+            "Mode": {"oneOf": [{"type":"string","const":"a"}, {"const":"b"}]},
+            "Time": {"anyOf": [{"type":"string"}, {"type":"number"}]},
+        }}});
+        let reference = |name: &str| json!({"anyOf":[{"$ref":format!("#/components/schemas/{name}")},{"type":"null"}]});
+        for (schema, words) in [
+            (json!({"type":["array","null"]}), "list"),
+            (reference("Mode"), "\"a\" or \"b\""),
+            (reference("Time"), "string or number"),
+            (json!({"type":"string","enum":["x"]}), "\"x\""),
+            (json!({"properties":{}}), "object"),
+            (json!({}), "any JSON"),
+        ] {
+            assert_eq!(kind(&schema, &document), words, "{schema}");
+        }
+        assert_eq!(described("a `<b>` & c"), "a <code>&lt;b&gt;</code> &amp; c");
     }
 
     #[test]
