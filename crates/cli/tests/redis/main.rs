@@ -24,6 +24,8 @@ mod payload;
 mod refusals;
 #[path = "../cli/sandbox.rs"]
 mod sandbox;
+#[path = "../cli/tail.rs"]
+mod tail;
 #[path = "../cli/undelivered.rs"]
 mod undelivered;
 #[path = "../cli/verbs.rs"]
