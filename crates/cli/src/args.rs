@@ -13,7 +13,7 @@ use windlass_terminal::session::Global;
 use crate::commands::verb::OnQueue;
 use crate::commands::{
     bench, claim, completions, config, demo, doctor, enqueue, exec, job, maintain, outcome, queue,
-    serve, stdio, store, tail, token, up, worker, workers,
+    serve, stdio, store, tail, token, top, up, worker, workers,
 };
 
 /// A reliable job queue.
@@ -118,6 +118,8 @@ pub(crate) enum Command {
     Store(store::Command),
     /// Work with older queue systems on their own Redis keys, or migrate their jobs
     Interop(Interop),
+    /// Watch queues, workers and failures live
+    Top(top::Arguments),
     /// Print job events as they happen
     Tail(tail::Arguments),
     /// Check the health of the store and its queues

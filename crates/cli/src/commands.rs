@@ -17,6 +17,7 @@ pub(crate) mod stdio;
 pub(crate) mod store;
 pub(crate) mod tail;
 pub(crate) mod token;
+pub(crate) mod top;
 pub(crate) mod up;
 pub(crate) mod verb;
 pub(crate) mod version;
@@ -61,6 +62,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Store(command) => store::run(&command, session).await,
         Command::Interop(command) => interop::run(command, session, exec::child::launch()).await,
         Command::Tail(arguments) => tail::run(arguments, session).await,
+        Command::Top(arguments) => top::run(arguments, session).await,
         Command::Token(command) => token::run(&command, session),
         Command::Doctor(arguments) => doctor::run(&arguments, session).await,
         Command::Completions(arguments) => completions::run(&arguments, session),

@@ -298,7 +298,7 @@ fn paint(text: &str, colour: Colour, has_colour: bool) -> String {
 }
 
 /// Colours are off if `NO_COLOR` is not empty or `TERM` is `dumb`.
-fn allows_colour() -> bool {
+pub fn allows_colour() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     !is_set("NO_COLOR") && !is_dumb

@@ -1,7 +1,7 @@
 //! `windlass job`: shows and changes jobs.
 
 mod change;
-mod get;
+pub(super) mod get;
 mod list;
 pub(super) mod wait;
 

@@ -24,6 +24,7 @@ mod sandbox;
 mod snapshot;
 mod tail;
 mod test_store;
+mod top;
 mod undelivered;
 mod verbs;
 mod wait;

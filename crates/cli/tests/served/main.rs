@@ -26,6 +26,8 @@ mod refusals;
 mod sandbox;
 #[path = "../cli/tail.rs"]
 mod tail;
+#[path = "../cli/top.rs"]
+mod top;
 #[path = "../cli/undelivered.rs"]
 mod undelivered;
 #[path = "../cli/verbs.rs"]

@@ -7,46 +7,51 @@ use crate::output::Output;
 
 impl Print for JobReply {
     fn print(&self, output: &mut Output) {
-        let percent = |fraction: f64| format!("{:.0}%", fraction * 100.0);
-        let headers = self
-            .headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}"));
-        let headers: Vec<_> = headers.collect();
-        output.fields(vec![
-            ("id", Some(self.id.clone())),
-            ("queue", Some(self.queue.clone())),
-            ("state", Some(self.state.to_owned())),
-            ("reason", self.reason.map(ToOwned::to_owned)),
-            ("error", self.error.clone()),
-            ("kind", self.kind.clone()),
-            ("priority", Some(self.priority.to_string())),
-            (
-                "attempt",
-                Some(format!("{} of {}", self.attempt, self.max_attempts)),
-            ),
-            (
-                "expiries",
-                (self.expiries > 0).then(|| self.expiries.to_string()),
-            ),
-            ("progress", self.progress.map(percent)),
-            ("message", self.progress_message.clone()),
-            ("created", Some(self.created_at.clone())),
-            ("due", Some(self.due_at.clone())),
-            ("expires", self.expires_at.clone()),
-            ("started", self.started_at.clone()),
-            ("finished", self.finished_at.clone()),
-            ("worker", self.worker.clone()),
-            (
-                "stop requested",
-                self.cancel_requested.then(|| "yes".to_owned()),
-            ),
-            ("unique key", self.unique_key.clone()),
-            ("headers", (!headers.is_empty()).then(|| headers.join(", "))),
-            ("payload", self.payload.clone()),
-            ("payload (base64)", self.payload_base64.clone()),
-            ("result", self.result.clone()),
-            ("result (base64)", self.result_base64.clone()),
-        ]);
+        output.fields(fields(self));
     }
+}
+
+/// Returns the names and values of all fields, in the order in which people read them.
+pub(in crate::commands) fn fields(job: &JobReply) -> Vec<(&'static str, Option<String>)> {
+    let percent = |fraction: f64| format!("{:.0}%", fraction * 100.0);
+    let headers = job
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"));
+    let headers: Vec<_> = headers.collect();
+    vec![
+        ("id", Some(job.id.clone())),
+        ("queue", Some(job.queue.clone())),
+        ("state", Some(job.state.to_owned())),
+        ("reason", job.reason.map(ToOwned::to_owned)),
+        ("error", job.error.clone()),
+        ("kind", job.kind.clone()),
+        ("priority", Some(job.priority.to_string())),
+        (
+            "attempt",
+            Some(format!("{} of {}", job.attempt, job.max_attempts)),
+        ),
+        (
+            "expiries",
+            (job.expiries > 0).then(|| job.expiries.to_string()),
+        ),
+        ("progress", job.progress.map(percent)),
+        ("message", job.progress_message.clone()),
+        ("created", Some(job.created_at.clone())),
+        ("due", Some(job.due_at.clone())),
+        ("expires", job.expires_at.clone()),
+        ("started", job.started_at.clone()),
+        ("finished", job.finished_at.clone()),
+        ("worker", job.worker.clone()),
+        (
+            "stop requested",
+            job.cancel_requested.then(|| "yes".to_owned()),
+        ),
+        ("unique key", job.unique_key.clone()),
+        ("headers", (!headers.is_empty()).then(|| headers.join(", "))),
+        ("payload", job.payload.clone()),
+        ("payload (base64)", job.payload_base64.clone()),
+        ("result", job.result.clone()),
+        ("result (base64)", job.result_base64.clone()),
+    ]
 }

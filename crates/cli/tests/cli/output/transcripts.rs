@@ -334,6 +334,10 @@ pub(super) const TRANSCRIPTS: [Transcript; 40] = [
     ),
     ("windlass-version", &["version"]),
     (
+        "windlass-top",
+        &["@enqueue mail hello --id 1 --delay 1h", "top", "top --once"],
+    ),
+    (
         "windlass-workers-command",
         &[
             "@stdio <<< {\"op\":\"register\",\"worker\":\"w-1\",\"host\":\"box\",\"pid\":7,\"queues\":[\"mail\"]}",
