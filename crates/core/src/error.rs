@@ -96,6 +96,7 @@ pub struct Error {
     message: Cow<'static, str>,
     help: Cow<'static, str>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
+    is_lasting: bool,
 }
 
 impl Error {
@@ -110,6 +111,7 @@ impl Error {
             message: message.into(),
             help: help.into(),
             source: None,
+            is_lasting: false,
         }
     }
 
@@ -151,6 +153,13 @@ impl Error {
         self
     }
 
+    /// Marks an error that only a change can fix, such as a wrong password, although its kind is transient.
+    #[must_use]
+    pub fn lasting(mut self) -> Self {
+        self.is_lasting = true;
+        self
+    }
+
     /// Returns the kind.
     pub const fn kind(&self) -> ErrorKind {
         self.kind
@@ -169,6 +178,12 @@ impl Error {
     /// Returns whether the same request may succeed later.
     pub const fn is_transient(&self) -> bool {
         self.kind.is_transient()
+    }
+
+    /// Returns whether the same request may succeed later without a change, for example when a server
+    /// has started. Programs that run for long retry at the start only then.
+    pub const fn may_pass(&self) -> bool {
+        self.is_transient() && !self.is_lasting
     }
 
     /// Returns whether the request may have been executed although no reply arrived.

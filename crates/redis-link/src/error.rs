@@ -197,7 +197,10 @@ impl CallError {
 
     /// Returns the error for the caller of the store.
     pub(crate) fn into_error(self) -> Error {
-        self.error
+        match self.recovery {
+            Recovery::Fatal => self.error.lasting(),
+            _ => self.error,
+        }
     }
 
     /// Like [`CallError::into_error`], for a call of which an earlier attempt got no reply: it may have
