@@ -15,6 +15,8 @@ use crate::scope::Grant;
 /// An authenticated caller. All requests with the same token share one limiter.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
+    /// The name of the token, for the access log.
+    pub(crate) name: Option<Arc<str>>,
     pub(crate) grant: Grant,
     pub(crate) limiter: Arc<Limiter>,
 }
@@ -49,9 +51,15 @@ impl Caller {
             queues: KnownQueues::default(),
         };
         Self {
+            name: None,
             grant,
             limiter: Arc::new(limiter),
         }
+    }
+
+    pub(crate) fn named(mut self, name: &Arc<str>) -> Self {
+        self.name = Some(Arc::clone(name));
+        self
     }
 }
 

@@ -15,6 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::body::Body as _;
 use windlass_api::Code;
 
+use crate::access_log::LoggedRequest;
 use crate::budget::hold;
 use crate::caller::{Caller, Limiter};
 use crate::connections::Connection;
@@ -53,7 +54,12 @@ pub(crate) async fn middleware(
     next: Next,
 ) -> Response<Body> {
     let id = request_id(request.headers());
+    let logged = LoggedRequest::new(&request);
     let checked = check(&state, &request);
+    let name = match (&logged, &checked) {
+        (Some(_), Ok(caller)) => caller.name.clone(),
+        _ => None,
+    };
     if let Err(error) = &checked {
         // No permit is held meanwhile, so that other clients are not affected.
         tokio::select! {
@@ -87,6 +93,9 @@ pub(crate) async fn middleware(
         },
     };
     state.counters.request_done(response.status());
+    if let Some(logged) = logged {
+        logged.answered(name.as_deref(), response.status());
+    }
     set_common_headers(response.headers_mut(), &id);
     response
 }

@@ -12,6 +12,7 @@
 //! `error` turns errors into responses. `events`, `metrics` and `page` are the routes outside the operations, `extra` one of another
 //! crate. [`trusted_file`] checks who may write a file. [`client`] is the client used by `windlass submit` and by tests.
 
+mod access_log;
 mod budget;
 mod caller;
 pub mod client;

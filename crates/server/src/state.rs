@@ -71,7 +71,7 @@ impl AppState {
                 memory: options.token_memory_max,
                 process_memory: memory.clone(),
             };
-            Caller::new(entry.grant.clone(), limits)
+            Caller::new(entry.grant.clone(), limits).named(&entry.name)
         };
         // Without tokens, only the limits of the process apply.
         let unlimited = |rate, streams| Limits {

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::Arc;
 
 use windlass_core::{Error, ErrorKind, Result};
 
@@ -28,6 +29,8 @@ pub struct Tokens(Vec<TokenEntry>);
 /// A token with its permissions and limits.
 #[derive(Clone)]
 pub(crate) struct TokenEntry {
+    /// The name in the token file; `env` for the token of the environment.
+    pub(crate) name: Arc<str>,
     digest: Digest,
     pub(crate) grant: Grant,
     pub(crate) quota: Quota,
@@ -110,6 +113,7 @@ impl Tokens {
             return Err(Error::invalid("token", why, help));
         }
         Ok(Self(vec![TokenEntry {
+            name: "env".into(),
             digest: Digest::of(secret),
             grant: Grant::all(),
             quota: Quota::default(),
@@ -182,6 +186,7 @@ fn parse_line(line: &str, guessable: &GuessableDigests) -> Result<TokenEntry> {
         return Err(Error::invalid("token", why, help));
     }
     Ok(TokenEntry {
+        name: (*name).into(),
         digest,
         grant: Grant::parse(scopes, queues)?,
         quota: parse_quota(&limits)?,

@@ -80,7 +80,7 @@ pub(super) async fn check_new_queue(
     caller: &Caller,
     queue: &QueueName,
 ) -> Result<(), HttpError> {
-    let Caller { grant, limiter } = caller;
+    let Caller { grant, limiter, .. } = caller;
     if limiter.names_max == usize::MAX || limiter.queues.contains(queue) {
         return Ok(());
     }
