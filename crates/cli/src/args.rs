@@ -15,6 +15,7 @@ use crate::commands::{
     bench, claim, completions, config, demo, doctor, enqueue, exec, job, maintain, outcome, queue,
     serve, stdio, store, tail, token, top, up, worker, workers,
 };
+use crate::process_args::ProcessArgs;
 
 /// A reliable job queue.
 #[derive(Debug, Parser)]
@@ -136,6 +137,20 @@ pub(crate) enum Command {
     Config(config::Command),
     /// Print the version
     Version,
+}
+
+impl Command {
+    /// Returns the flags of a command that runs until it is stopped.
+    pub(crate) fn process_args(&self) -> Option<ProcessArgs> {
+        match self {
+            Self::Exec(arguments) => Some(arguments.worker.process),
+            Self::Worker(arguments) => Some(arguments.worker.process),
+            Self::Serve(arguments) => Some(arguments.process),
+            Self::Up(arguments) => Some(arguments.process),
+            Self::Maintain(arguments) => arguments.every.map(|_| arguments.process),
+            _ => None,
+        }
+    }
 }
 
 /// Returns whether a command line that failed to parse has `--json` on it.

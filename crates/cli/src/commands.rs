@@ -13,6 +13,7 @@ pub(crate) mod maintain;
 pub(crate) mod outcome;
 pub(crate) mod queue;
 pub(crate) mod serve;
+pub(crate) mod start;
 pub(crate) mod stdio;
 pub(crate) mod store;
 pub(crate) mod tail;

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod input;
 mod log;
+mod process_args;
 #[cfg(test)]
 #[path = "../tests/cli/snapshot.rs"]
 mod snapshot;
@@ -19,6 +20,7 @@ pub(crate) use windlass_terminal::{env, exit, output, session, settings, signals
 use crate::args::Cli;
 use crate::commands::exec;
 use crate::exit::{CliError, Exit};
+use crate::log::Log;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
 
 fn start(cli: Cli) -> Exit {
     let mut output = Output::new(cli.global.json);
-    log::init(&output);
+    let log = Log::init(cli.command.process_args(), &output);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -56,7 +58,7 @@ fn start(cli: Cli) -> Exit {
         None => Ok(exit),
     });
     outcome.unwrap_or_else(|error| {
-        output.error(&error.details);
+        log.error(&error.details, &mut output);
         error.exit
     })
 }

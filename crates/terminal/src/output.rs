@@ -50,6 +50,11 @@ impl Output {
         }
     }
 
+    /// Returns whether results are printed as JSON.
+    pub fn is_json(&self) -> bool {
+        self.is_json
+    }
+
     /// Prints a result: as JSON with `--json`, else with `human`.
     pub fn result(&mut self, value: &impl Serialize, human: impl FnOnce(&mut Self)) {
         if self.is_json {
@@ -169,8 +174,7 @@ impl Output {
             print_stderr(&json(&reply));
             return;
         }
-        let has_colour = io::stderr().is_terminal() && allows_colour();
-        let label = paint("error:", Colour::Red, has_colour);
+        let label = coloured("error:", Colour::Red);
         let line = error
             .line
             .map_or(String::new(), |line| format!("line {line}: "));
@@ -244,6 +248,11 @@ impl Output {
             Err(error) => *state = Stdout::Failed(error.to_string()),
         }
     }
+}
+
+/// Returns text in colour, if stderr is a terminal that shows colours.
+pub fn coloured(text: &str, colour: Colour) -> String {
+    paint(text, colour, io::stderr().is_terminal() && allows_colour())
 }
 
 /// Prints a usage error, or the requested help.

@@ -1,9 +1,10 @@
 //! `--every D`: runs work once, or repeatedly until a signal.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass_api::Error;
+use windlass::runtime::{Outage, StoreCaller};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
@@ -23,7 +24,15 @@ pub fn check_interval(flag: &str, every: Option<Duration>) -> Result<Option<Dura
 
 /// The rounds of one command. A single round keeps the default signal handling.
 #[derive(Debug)]
-pub struct Repeat(Option<(Duration, Signals)>);
+pub struct Repeat(Option<Rounds>);
+
+#[derive(Debug)]
+struct Rounds {
+    every: Duration,
+    signals: Signals,
+    /// Logs an outage of the store once, not with every round.
+    caller: StoreCaller,
+}
 
 impl Repeat {
     /// Repeats until SIGTERM or SIGINT, then exits with 0.
@@ -37,21 +46,24 @@ impl Repeat {
     }
 
     fn new(every: Option<Duration>, listen: impl Fn() -> Result<Signals>) -> Result<Self> {
-        Ok(Self(match every {
-            Some(every) => Some((every, listen()?)),
-            None => None,
-        }))
+        let Some(every) = every else {
+            return Ok(Self(None));
+        };
+        Ok(Self(Some(Rounds {
+            every,
+            signals: listen()?,
+            caller: Arc::<Outage>::default().caller(),
+        })))
     }
 
     /// Runs every round to completion and passes its result to `take`.
     pub async fn each<T, F: Future<Output = windlass::Result<T>>>(
         mut self,
-        output: &mut Output,
         mut work: impl FnMut() -> F,
         mut take: impl FnMut(T),
     ) -> Result<()> {
         loop {
-            if let Some(done) = self.round(work().await, output)? {
+            if let Some(done) = self.round(work().await)? {
                 take(done);
             }
             if !self.next().await {
@@ -74,7 +86,7 @@ impl Repeat {
             let Some(done) = self.unless_signalled(work(is_audit)).await else {
                 return Ok(Exit::Ok);
             };
-            if let Some(reply) = self.round(done, output)? {
+            if let Some(reply) = self.round(done)? {
                 if is_audit {
                     audits.last = Some(Instant::now());
                 }
@@ -86,39 +98,34 @@ impl Repeat {
         }
     }
 
-    /// Runs one round. Returns nothing if a signal arrives first.
-    async fn unless_signalled<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let Some((_, signals)) = &mut self.0 else {
-            return Some(work.await);
-        };
-        tokio::select! {
-            done = work => Some(done),
-            () = signals.next() => None,
+    /// Runs work before or in a round. Returns nothing if a signal arrives first.
+    pub async fn unless_signalled<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        match &mut self.0 {
+            Some(rounds) => rounds.signals.unless_next(work).await,
+            None => Some(work.await),
         }
     }
 
-    /// Returns the result of a round. With `--every`, a transient error is printed and the process
+    /// Returns the result of a round. With `--every`, a transient error is logged and the process
     /// continues.
-    fn round<T>(&self, done: windlass::Result<T>, output: &mut Output) -> Result<Option<T>> {
-        match done {
-            Ok(done) => Ok(Some(done)),
-            Err(error) if self.0.is_some() && error.is_transient() => {
-                output.error(&Error::from(&error));
-                Ok(None)
+    fn round<T>(&mut self, done: windlass::Result<T>) -> Result<Option<T>> {
+        match (&mut self.0, done) {
+            (None, done) => Ok(Some(done?)),
+            (Some(_), Err(error)) if !error.is_transient() => Err(error.into()),
+            (Some(rounds), done) => {
+                rounds.caller.record(&done);
+                Ok(done.ok())
             }
-            Err(error) => Err(error.into()),
         }
     }
 
     /// Waits for the next round. Returns false after the last one.
     async fn next(&mut self) -> bool {
-        let Some((every, signals)) = &mut self.0 else {
+        let Some(rounds) = &mut self.0 else {
             return false;
         };
-        tokio::select! {
-            () = tokio::time::sleep(*every) => true,
-            () = signals.next() => false,
-        }
+        let pause = tokio::time::sleep(rounds.every);
+        rounds.signals.unless_next(pause).await.is_some()
     }
 }
 

@@ -28,6 +28,14 @@ impl Signals {
         })
     }
 
+    /// Runs `work`, or returns nothing if a signal arrives first.
+    pub async fn unless_next<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            done = work => Some(done),
+            () = self.next() => None,
+        }
+    }
+
     /// Waits for the next signal.
     pub async fn next(&mut self) {
         let interrupt = async {

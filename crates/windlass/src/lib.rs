@@ -157,8 +157,8 @@ pub mod runtime {
     #[doc(inline)]
     pub use windlass_worker::{
         AttemptContext, AttemptFuture, CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Connections,
-        GRACE_DEFAULT, Handle, Options, Order, RetryWhen, Role, Runtime, STOP_WAIT_DEFAULT, Source,
-        StopReason, Stopper, Summary, TRACE_HEADERS,
+        GRACE_DEFAULT, Handle, Options, Order, Outage, RetryWhen, Role, Runtime, STOP_WAIT_DEFAULT,
+        Source, StopReason, Stopper, StoreCaller, Summary, TRACE_HEADERS,
     };
 
     pub use crate::open::open_connections;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{Result, Store, SystemClock};
 use windlass_store_memory::MemoryStore;
-use windlass_worker::Connections;
+use windlass_worker::{Connections, Outage};
 
 use crate::url::StoreUrl;
 
@@ -49,16 +49,19 @@ pub async fn open_connections(url: &StoreUrl, mode: OpenMode) -> Result<Connecti
 /// Returns the connections for a worker: a store in the network is opened a second time, since its
 /// connections are tied to a Tokio runtime.
 pub(crate) fn connections(url: Option<&StoreUrl>, store: Arc<dyn Store>) -> Connections {
-    match url {
-        Some(url @ (StoreUrl::Redis { .. } | StoreUrl::Http { .. })) => {
-            let url = url.clone();
+    let Some(url) = url else {
+        return Connections::shared(store);
+    };
+    let connections = match url.clone() {
+        url @ (StoreUrl::Redis { .. } | StoreUrl::Http { .. }) => {
             Connections::with_reopen(store, move || {
                 let url = url.clone();
                 async move { open(&url, OpenMode::MustExist).await }
             })
         }
         _ => Connections::shared(store),
-    }
+    };
+    connections.with_outage(Outage::new(url.to_string()))
 }
 
 #[cfg(feature = "sqlite")]

@@ -26,11 +26,6 @@ impl Backoff {
         jittered(wait)
     }
 
-    /// Whether no failure was recorded yet: the first of a series is logged.
-    pub(crate) const fn is_first(&self) -> bool {
-        self.failures == 0
-    }
-
     /// Whether a caller that is stopping now should stop retrying.
     pub(crate) const fn is_exhausted(&self) -> bool {
         self.failures > 3

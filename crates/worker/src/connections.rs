@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use windlass_core::{Result, Store};
 
+use crate::outage::Outage;
+
 type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Store>>> + Send>>;
 type Open = Arc<dyn Fn() -> Opening + Send + Sync>;
 
@@ -16,13 +18,18 @@ type Open = Arc<dyn Fn() -> Opening + Send + Sync>;
 pub struct Connections {
     pub(crate) store: Arc<dyn Store>,
     open: Option<Open>,
+    outage: Arc<Outage>,
 }
 
 impl Connections {
     /// Uses one store for everything, for stores that are not tied to a Tokio runtime: memory and
     /// SQLite.
     pub fn shared(store: Arc<dyn Store>) -> Self {
-        Self { store, open: None }
+        Self {
+            store,
+            open: None,
+            outage: Arc::default(),
+        }
     }
 
     /// Uses `store`, and opens it a second time with `open` on the lease thread, for stores whose
@@ -34,9 +41,21 @@ impl Connections {
     {
         let open: Open = Arc::new(move || Box::pin(open()));
         Self {
-            store,
             open: Some(open),
+            ..Self::shared(store)
         }
+    }
+
+    /// Sets the name of the store in log lines, and shares its outages with other callers.
+    #[must_use]
+    pub fn with_outage(mut self, outage: Arc<Outage>) -> Self {
+        self.outage = outage;
+        self
+    }
+
+    /// Returns the outages of the store, for other callers in this process.
+    pub fn outage(&self) -> &Arc<Outage> {
+        &self.outage
     }
 
     /// Returns the store.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::store::{Heartbeat, NewWorker, WorkerCommand};
-use windlass_core::{BootId, Error, Result, Store};
+use windlass_core::{BootId, Result, Store};
 
+use crate::events;
 use crate::options::printable;
 use crate::run::attempt::Attempt;
 use crate::shared::Shared;
@@ -39,19 +40,17 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // Resumes only what a command paused: the program may have paused the worker itself.
     let mut is_paused = false;
+    let mut caller = shared.connections.outage().caller();
     loop {
         ticks.tick().await;
-        match heartbeat(&shared, store.as_ref()).await {
-            Ok(WorkerCommand::Pause) if !is_paused => {
-                is_paused = true;
-                shared.stopper.set_paused(true);
+        let command = heartbeat(&shared, store.as_ref()).await;
+        caller.record(&command);
+        if let Ok(command @ (WorkerCommand::Pause | WorkerCommand::Continue)) = command {
+            let pause = command == WorkerCommand::Pause;
+            if std::mem::replace(&mut is_paused, pause) != pause {
+                shared.stopper.set_paused(pause);
+                events::worker_paused(pause);
             }
-            Ok(WorkerCommand::Continue) if is_paused => {
-                is_paused = false;
-                shared.stopper.set_paused(false);
-            }
-            Ok(_) => {}
-            Err(error) => warn(&error),
         }
     }
 }
@@ -75,14 +74,9 @@ async fn heartbeat(shared: &Shared, store: &dyn Store) -> Result<WorkerCommand> 
         WorkerCommand::Reregister => {
             let boot = BootId::generate();
             register(shared, store, boot.clone()).await?;
-            tracing::warn!(target: "windlass", %boot, "the store considers this worker dead (missed heartbeats, or marked as failed) and has requeued its jobs; continuing under a new boot id");
+            events::worker_reregistered(&boot);
             shared.start_boot(&boot);
         }
     }
     Ok(command)
-}
-
-fn warn(error: &Error) {
-    tracing::warn!(target: "windlass", code = error.code(), help = error.help(),
-        "heartbeat failed: {error}; retrying");
 }

@@ -8,11 +8,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use windlass_core::{Error, ErrorKind, Result, Store};
 
+use crate::backoff::Backoff;
 use crate::claim::renew;
 use crate::run::report;
 use crate::shared::Shared;
 use crate::stop::StopReason;
 use crate::stop::deadlines::{Deadline, DeadlineAction};
+use crate::stop::phase::Phase;
 use crate::stop::{burst, cancellations};
 use crate::{heartbeat, maintain};
 
@@ -24,8 +26,9 @@ pub(crate) struct LeaseThread {
 }
 
 impl LeaseThread {
-    /// Starts the thread; returns when its store is open and the worker is registered.
-    pub(crate) async fn start(shared: Arc<Shared>) -> Result<Self> {
+    /// Starts the thread; returns when its store is open and the worker is registered, or `None` if the
+    /// worker was stopped while it waited for the store.
+    pub(crate) async fn start(shared: Arc<Shared>) -> Result<Option<Self>> {
         let until = CancellationToken::new();
         let close = until.clone().drop_guard();
         let (opened, is_opened) = oneshot::channel();
@@ -43,10 +46,10 @@ impl LeaseThread {
                 let _ = end.send(());
             })
             .map_err(not_started)?;
-        is_opened
+        let is_open = is_opened
             .await
             .unwrap_or_else(|error| Err(not_started(error)))?;
-        Ok(Self { close, closed })
+        Ok(is_open.then_some(Self { close, closed }))
     }
 
     /// Ends the thread and waits for it.
@@ -65,14 +68,15 @@ fn not_started(error: impl std::error::Error + Send + Sync + 'static) -> Error {
 
 async fn run_loops(
     shared: Arc<Shared>,
-    opened: oneshot::Sender<Result<()>>,
+    opened: oneshot::Sender<Result<bool>>,
     until: CancellationToken,
 ) {
-    let store = match open(&shared).await {
-        Ok(store) => store,
+    let store = match open_or_wait(&shared).await {
+        Ok(Some(store)) => store,
+        Ok(None) => return drop(opened.send(Ok(false))),
         Err(error) => return drop(opened.send(Err(error))),
     };
-    if opened.send(Ok(())).is_err() {
+    if opened.send(Ok(true)).is_err() {
         return;
     }
     let mut loops = JoinSet::new();
@@ -96,6 +100,35 @@ async fn run_loops(
             () = until.cancelled() => return,
             ended = loops.join_next() => shared.loop_ended(ended),
         }
+    }
+}
+
+/// Opens the store and, if the options say so, retries until it can be reached. Returns `None` if the
+/// worker is stopped meanwhile.
+async fn open_or_wait(shared: &Shared) -> Result<Option<Arc<dyn Store>>> {
+    let mut opened = open(shared).await;
+    let mut caller = shared.connections.outage().caller();
+    let mut backoff = Backoff::default();
+    loop {
+        match opened {
+            Err(error) if shared.options.waits_for_store && error.may_pass() => {
+                caller.failed(&error);
+            }
+            opened => {
+                if opened.is_ok() {
+                    caller.succeeded();
+                }
+                return opened.map(Some);
+            }
+        }
+        let again = async {
+            tokio::time::sleep(backoff.next()).await;
+            open(shared).await
+        };
+        opened = tokio::select! {
+            opened = again => opened,
+            _ = shared.stopper.until(|phase| *phase >= Phase::Stopping) => return Ok(None),
+        };
     }
 }
 

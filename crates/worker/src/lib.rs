@@ -33,6 +33,7 @@ mod boot_time;
 mod claim;
 mod connections;
 mod context;
+mod events;
 mod handle;
 mod heartbeat;
 mod lease_thread;
@@ -40,6 +41,7 @@ mod lock;
 mod maintain;
 mod metrics;
 mod options;
+mod outage;
 mod outcome;
 mod queue_state;
 mod run;
@@ -56,6 +58,7 @@ pub use options::{
     CONCURRENCY_DEFAULT, CONCURRENCY_MAX, GRACE_DEFAULT, Options, Order, Role, STOP_WAIT_DEFAULT,
     Source,
 };
+pub use outage::{Outage, StoreCaller};
 pub use outcome::{Outcome, RetryWhen};
 pub use run::catch_panic::run_handler;
 pub use runtime::Runtime;

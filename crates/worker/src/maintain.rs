@@ -31,6 +31,7 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
     }
     let mut elected: Vec<QueueName> = Vec::new();
     let mut elect_at = Instant::now();
+    let mut caller = shared.connections.outage().caller();
     loop {
         if Instant::now() >= elect_at {
             elect_at = Instant::now() + jittered(ELECT_EVERY);
@@ -39,12 +40,12 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
                 elected = mine;
             }
         }
+        let mut round = Ok(());
         for queue in &elected {
-            if let Err(error) = maintain(store.as_ref(), queue).await {
-                tracing::warn!(target: "windlass", %queue, code = error.code(), help = error.help(),
-                    "maintenance failed: {error}; retrying");
-            }
+            let maintained = maintain(store.as_ref(), queue).await;
+            round = round.and(maintained);
         }
+        caller.record(&round);
         tokio::time::sleep(jittered(EVERY)).await;
     }
 }

@@ -45,6 +45,8 @@ pub struct Options {
     pub role: Role,
     /// Stop when the queues are drained: nothing ready, scheduled or running (default: false).
     pub is_burst: bool,
+    /// Retry at the start until the store can be reached, instead of returning the error (default: false).
+    pub waits_for_store: bool,
 }
 
 /// A queue that a worker claims from.
@@ -135,6 +137,7 @@ impl Options {
             mode: Mode::default(),
             role: Role::default(),
             is_burst: false,
+            waits_for_store: false,
         }
     }
 

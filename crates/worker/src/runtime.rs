@@ -9,6 +9,7 @@ use windlass_core::{BootId, Result};
 
 use crate::claim::fetch;
 use crate::connections::Connections;
+use crate::events;
 use crate::handle::Handle;
 use crate::lease_thread::LeaseThread;
 use crate::lock::lock;
@@ -50,7 +51,10 @@ impl Runtime {
     pub async fn run(self) -> Result<Summary> {
         let shared = self.0;
         let _ = shared.handlers.set(tokio::runtime::Handle::current());
-        let lease_thread = LeaseThread::start(Arc::clone(&shared)).await?;
+        let Some(lease_thread) = LeaseThread::start(Arc::clone(&shared)).await? else {
+            return Ok(Summary::default());
+        };
+        events::worker_started(&shared);
         let mut fetches = JoinSet::new();
         let mut reports = JoinSet::new();
         for queue in &shared.queues {
@@ -60,6 +64,7 @@ impl Runtime {
             }
         }
         watch(&shared, &mut fetches, &mut reports).await;
+        events::worker_draining(&shared);
         let started = Instant::now();
         while let Some(ended) = fetches.join_next().await {
             shared.loop_ended(Some(ended));
@@ -69,7 +74,11 @@ impl Runtime {
         lease_thread.end().await;
         match shared.take_error() {
             Some(error) => Err(error),
-            None => Ok(*lock(&shared.summary)),
+            None => {
+                let summary = *lock(&shared.summary);
+                events::worker_stopped(&summary);
+                Ok(summary)
+            }
         }
     }
 }

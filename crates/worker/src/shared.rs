@@ -8,6 +8,7 @@ use windlass_core::{BootId, Error, ErrorKind, OutcomeStatus};
 
 use crate::claim::slots::Slots;
 use crate::connections::Connections;
+use crate::events;
 use crate::handle::Handle;
 use crate::lock::lock;
 use crate::options::Options;
@@ -79,8 +80,7 @@ impl Shared {
 
     /// Stops the worker after an error that retrying cannot fix; `run` returns the first such error.
     pub(crate) fn fail(&self, error: Error) {
-        tracing::error!(target: "windlass", code = error.code(), help = error.help(),
-            "{error}; stopping the worker");
+        events::worker_failed(&error);
         lock(&self.error).get_or_insert(error);
         self.stopper.stop();
     }

@@ -36,7 +36,7 @@ pub(crate) const REAP_TIMEOUT: Duration = Duration::from_secs(2);
     windlass exec --queue images --burst -- ./resize {payload.file}")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    worker: WorkerArgs,
+    pub(crate) worker: WorkerArgs,
 
     #[command(flatten)]
     program: ProgramArgs,
@@ -47,12 +47,14 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let WorkerArgs {
         run_args, command, ..
     } = &arguments.worker;
-    let options = arguments.program.options(run_args, command, session)?;
+    let options = arguments.program.options(run_args, command)?;
     let mut worker = arguments.worker.options()?;
     worker.stop_wait = options.kill_after + REAP_TIMEOUT;
-    let (_, stores) = worker_args::stores(session).await?;
+    let mut signals = Signals::listen()?;
+    let Some(stores) = arguments.worker.stores(session, &mut signals).await? else {
+        return Ok(Exit::Ok);
+    };
     let exec = Exec::new(options);
-    let mut signals = session.signals()?;
     let summary = run_worker(&exec, stores, worker, &mut signals, || {}).await?;
     worker_args::print(session, &summary);
     Ok(Exit::Ok)

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use clap::Args;
-use windlass::duration;
-use windlass::{QueueName, Store};
+use windlass::{OpenMode, QueueName, Store, duration};
 use windlass_api::{Error, MaintenanceReply};
 
 use super::repeat::{self, AuditSchedule, Repeat};
+use super::start;
 use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
+use crate::process_args::ProcessArgs;
 use crate::session::Session;
 
 /// Arguments of `windlass maintain`, and of its old name `windlass clean`.
@@ -31,12 +32,15 @@ pub(crate) struct Arguments {
 
     /// Repeat until SIGTERM, waiting this long between runs
     #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = duration::parse)]
-    every: Option<Duration>,
+    pub(crate) every: Option<Duration>,
 
     /// With --every: also run an audit this often
     #[arg(long, value_name = "D", alias = "deep-every")]
     #[arg(requires = "every", allow_hyphen_values = true, value_parser = duration::parse)]
     audit_every: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
 }
 
 /// Arguments of `windlass audit`.
@@ -65,14 +69,33 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let queue = arguments.queue;
     let every = repeat::check_interval("--every", arguments.every)?;
     let audits = AuditSchedule::new("--audit-every", arguments.deep, arguments.audit_every)?;
-    let store = session.store().await?;
     let is_once = every.is_none();
+    let mut rounds = Repeat::until_sigterm(every)?;
+    let process = ProcessArgs {
+        fail_fast: is_once || arguments.process.fail_fast,
+        ..arguments.process
+    };
+    let opening = start::open(session, OpenMode::MustExist, process);
+    let Some(opened) = rounds.unless_signalled(opening).await else {
+        return Ok(Exit::Ok);
+    };
+    let stores = opened?;
+    let store = stores.store();
     if let Some(queue) = queue.as_ref().filter(|_| is_once)
         && store.stats(queue).await?.is_none()
     {
         return Err(CliError::from(Error::queue_not_found(queue)));
     }
-    let rounds = Repeat::until_sigterm(every)?;
+    if let Some(every) = every {
+        tracing::info!(
+            name: "maintenance_started",
+            target: "windlass",
+            version = env!("CARGO_PKG_VERSION"),
+            store = stores.outage().store(),
+            every = duration::format(every),
+            "maintenance started"
+        );
+    }
     let work = |is_audit| maintain(store.as_ref(), queue.as_ref(), is_audit);
     let print = |output: &mut Output, reply: &MaintenanceReply| {
         output.result(reply, |output| {

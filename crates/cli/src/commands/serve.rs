@@ -3,21 +3,30 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
-use windlass::{QueueName, Store, StoreUrl};
+use tokio::task::JoinHandle;
+use windlass::{QueueName, StoreUrl};
+use windlass::runtime::Connections;
 use windlass_interop::delayed_queue::DelayedQueueRoute;
 use windlass_server::{CancellationToken, HttpServer, Options, Tokens};
 
+use super::exec::worker_args;
 use crate::env::{self, HTTP_TOKEN};
 use crate::exit::{CliError, Exit, Result};
+use crate::process_args::ProcessArgs;
 use crate::session::Session;
 use crate::signals::Signals;
 
 /// How many files are open besides connections of clients: those of the store.
 const OTHER_FILES: usize = 1024;
+
+/// How often a server checks that its store can be reached, and how often while it cannot.
+const CHECK_EVERY: Duration = Duration::from_secs(2);
+const CHECK_FAILING_EVERY: Duration = Duration::from_secs(1);
 
 /// Command-line arguments.
 #[derive(Debug, Args)]
@@ -37,6 +46,9 @@ const OTHER_FILES: usize = 1024;
 pub(crate) struct Arguments {
     #[command(flatten)]
     http: HttpArguments,
+
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
 }
 
 /// Flags of the HTTP API, shared by `serve` and `up`.
@@ -73,21 +85,30 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     // Validate the flags before a store is created.
     let options = arguments.http.options()?;
     let mut signals = Signals::listen()?;
-    let store = session.store_or_create().await?;
-    let server = open(store, options, session).await?;
+    let Some(stores) = worker_args::stores(session, arguments.process, &mut signals).await? else {
+        return Ok(Exit::Ok);
+    };
+    let server = open(&stores, options, session).await?;
     let stop = CancellationToken::new();
-    let mut running = tokio::spawn(server.run(stop.clone()));
+    let running = tokio::spawn(server.run(stop.clone()));
+    tokio::spawn(watch_store(stores, stop.clone()));
     signals.next().await;
     stop.cancel();
-    tokio::select! {
-        _ = &mut running => Ok(Exit::Ok),
-        () = signals.next() => Ok(Exit::Interrupted),
+    Ok(finish(running, &mut signals).await)
+}
+
+/// Waits for the requests in flight; a second signal stops them.
+pub(super) async fn finish(running: JoinHandle<()>, signals: &mut Signals) -> Exit {
+    if signals.unless_next(running).await.is_none() {
+        return Exit::Interrupted;
     }
+    tracing::info!(name: "server_stopped", target: "windlass", "server stopped");
+    Exit::Ok
 }
 
 /// Binds the listener and prints its URL.
 pub(super) async fn open(
-    store: Arc<dyn Store>,
+    stores: &Connections,
     mut options: Options,
     session: &mut Session,
 ) -> Result<HttpServer> {
@@ -101,17 +122,45 @@ pub(super) async fn open(
         _ => "memory",
     }
     .to_owned();
-    let server = HttpServer::bind(store, options).await?;
-    if has_no_tokens && is_remote {
-        let warning = "warning: anyone who can reach this address has full access (--insecure)";
-        session.output.note(warning);
-    }
-    // From here on the first signal is a graceful stop.
-    session.interrupts.take_over();
+    let server = HttpServer::bind(Arc::clone(stores.store()), options).await?;
     let url = server.url();
+    tracing::info!(
+        name: "server_started",
+        target: "windlass",
+        version = env!("CARGO_PKG_VERSION"),
+        store = stores.outage().store(),
+        url,
+        "server started"
+    );
+    if has_no_tokens && is_remote {
+        let warning = "anyone who can reach this address has full access (--insecure)";
+        tracing::warn!(name: "server_insecure", target: "windlass", "{warning}");
+    }
     let reply = Reply { url: &url };
     session.output.result(&reply, |output| output.line(&url));
     Ok(server)
+}
+
+/// Checks the store until `stop`, so that an outage is logged even if no request comes meanwhile.
+pub(super) async fn watch_store(stores: Connections, stop: CancellationToken) {
+    let mut caller = stores.outage().caller();
+    while !stop.is_cancelled() {
+        let pause = match stores.store().queues().await {
+            Err(error) if error.is_transient() => {
+                caller.failed(&error);
+                CHECK_FAILING_EVERY
+            }
+            // A server that refuses is not away.
+            _ => {
+                caller.succeeded();
+                CHECK_EVERY
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => {}
+        }
+    }
 }
 
 /// Raises the limit of open files, as far as the system allows, to as many as the connections need:

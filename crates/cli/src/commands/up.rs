@@ -1,11 +1,10 @@
 //! `windlass up`: the HTTP API, maintenance and, if a command is given, a worker, in one process.
 
 use std::ffi::OsString;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use windlass::runtime::Role;
+use windlass::runtime::{Connections, Role};
 use windlass::store::limits;
 use windlass::{QueueName, Store};
 use windlass_exec::Exec;
@@ -18,6 +17,7 @@ use super::exec::{self, REAP_TIMEOUT};
 use super::serve::{self, HttpArguments};
 use crate::env;
 use crate::exit::{CliError, Exit, Result};
+use crate::process_args::ProcessArgs;
 use crate::session::Session;
 use crate::signals::Signals;
 
@@ -40,6 +40,9 @@ pub(crate) struct Arguments {
     /// Queue to claim jobs from; repeatable
     #[arg(long, value_name = "Q", requires = "command")]
     queue: Vec<QueueName>,
+
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
 
     #[command(flatten)]
     run_args: RunArgs,
@@ -73,15 +76,18 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let options = arguments.http.options()?;
     let role = arguments.role()?;
     let worker = arguments.worker(role)?;
-    let program = arguments.exec(session)?;
+    let program = arguments.exec()?;
     let mut signals = Signals::listen()?;
-    let (store, stores) = worker_args::stores(session).await?;
-    let server = serve::open(Arc::clone(&store), options, session).await?;
+    let Some(stores) = worker_args::stores(session, arguments.process, &mut signals).await? else {
+        return Ok(Exit::Ok);
+    };
+    let server = serve::open(&stores, options, session).await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop.clone()));
-    if role == RoleArg::Leader {
-        tokio::spawn(maintain(store, stop.clone()));
-    }
+    match role {
+        RoleArg::Leader => tokio::spawn(maintain(stores.clone(), stop.clone())),
+        RoleArg::Follower => tokio::spawn(serve::watch_store(stores.clone(), stop.clone())),
+    };
     let summary = if let (Some(worker), Some(program)) = (worker, program) {
         let on_stop = || stop.cancel();
         let summary = exec::run_worker(&program, stores, worker, &mut signals, on_stop).await;
@@ -93,30 +99,33 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         stop.cancel();
         None
     };
-    tokio::select! {
-        _ = serving => {}
-        () = signals.next() => return Ok(Exit::Interrupted),
-    }
-    if let Some(summary) = summary {
+    let exit = serve::finish(serving, &mut signals).await;
+    if let Some(summary) = summary.filter(|_| exit == Exit::Ok) {
         worker_args::print(session, &summary);
     }
-    Ok(Exit::Ok)
+    Ok(exit)
 }
 
 /// Runs maintenance on all queues periodically.
-async fn maintain(store: Arc<dyn Store>, stop: CancellationToken) {
+async fn maintain(stores: Connections, stop: CancellationToken) {
+    let mut caller = stores.outage().caller();
     while !stop.is_cancelled() {
-        // Errors are ignored: the next run may succeed, and claims do the same work.
-        if let Ok(queues) = store.queues().await {
-            for queue in &queues {
-                let _ = store.maintain(queue, limits::PAGE).await;
-            }
-        }
+        // After an error the next run may succeed, and claims do the same work.
+        caller.record(&maintain_all(stores.store().as_ref()).await);
         tokio::select! {
             () = tokio::time::sleep(MAINTAIN_EVERY) => {}
             () = stop.cancelled() => {}
         }
     }
+}
+
+async fn maintain_all(store: &dyn Store) -> windlass::Result<()> {
+    let mut all = Ok(());
+    for queue in &store.queues().await? {
+        let maintained = store.maintain(queue, limits::PAGE).await;
+        all = all.and(maintained.map(drop));
+    }
+    all
 }
 
 impl Arguments {
@@ -140,6 +149,7 @@ impl Arguments {
         let mut options = self.run_args.options(&self.queue, &self.command)?;
         "up".clone_into(&mut options.name);
         options.stop_wait = self.run_args.kill_after + REAP_TIMEOUT;
+        options.waits_for_store = !self.process.fail_fast;
         options.role = match role {
             RoleArg::Leader => Role::Elected,
             RoleArg::Follower => Role::Follower,
@@ -148,13 +158,11 @@ impl Arguments {
         Ok(Some(options))
     }
 
-    fn exec(&self, session: &Session) -> Result<Option<Exec>> {
+    fn exec(&self) -> Result<Option<Exec>> {
         if self.command.is_empty() {
             return Ok(None);
         }
-        let options = self
-            .program
-            .options(&self.run_args, &self.command, session)?;
+        let options = self.program.options(&self.run_args, &self.command)?;
         Ok(Some(Exec::new(options)))
     }
 }

@@ -13,6 +13,7 @@ use super::exec::child;
 use super::exec::worker_args::{self, WorkerArgs};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// Extra time after `--kill-after` for a process to exit, to be reaped, and for its pipes to drain.
 const REAP_TIMEOUT: Duration = Duration::from_secs(3);
@@ -27,7 +28,7 @@ const REAP_TIMEOUT: Duration = Duration::from_secs(3);
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    worker: WorkerArgs,
+    pub(crate) worker: WorkerArgs,
 
     /// Speak JSON lines on stdin and stdout
     #[arg(long, required = true)]
@@ -57,20 +58,22 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     worker.concurrency = args.run_args.jobs.saturating_mul(arguments.procs);
     worker.check()?;
     worker.stop_wait = kill_after + REAP_TIMEOUT;
-    let (store, stores) = worker_args::stores(session).await?;
+    let mut signals = Signals::listen()?;
+    let Some(stores) = args.stores(session, &mut signals).await? else {
+        return Ok(Exit::Ok);
+    };
     let resident = Resident::start(ResidentOptions {
         command,
-        starter: Starter::new(child::launch(), environment, worker_args::log_sink(session))?,
+        starter: Starter::new(child::launch(), environment, worker_args::log_sink())?,
         processes: arguments.procs,
         concurrency: args.run_args.jobs,
         is_strict: arguments.strict,
         kill_after,
         write_timeout: arguments.write_timeout.unwrap_or(WRITE_TIMEOUT_DEFAULT),
-        store,
+        store: Arc::clone(stores.store()),
         queues: args.queue.clone(),
     });
     let drain = || resident.drain(grace);
-    let mut signals = session.signals()?;
     let handler = Arc::new(resident.clone());
     let summary = worker_args::run(stores, worker, handler, &mut signals, drain).await;
     resident.close().await;

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::page::blocks;
 
 /// Page, language, and what runs its blocks, or why nothing does.
-const RUN_BY: [(&str, &str, &str); 27] = [
+const RUN_BY: [(&str, &str, &str); 28] = [
     ("README.md", "sh", "readme.rs"),
     ("README.md", "rust,no_run", "compiled with the library"),
     ("README.md", "mermaid", "diagrams"),
@@ -32,6 +32,11 @@ const RUN_BY: [(&str, &str, &str); 27] = [
         "sh",
         "an example: tests/examples.rs of the library",
     ),
+    (
+        "docs/library.md",
+        "text",
+        "lines of a log: tests/events.rs of the library",
+    ),
     ("docs/operate.md", "sh", "operate.rs"),
     ("docs/operate.md", "toml", "operate.rs"),
     ("docs/performance.md", "sh", "tests/bench"),
@@ -43,6 +48,11 @@ const RUN_BY: [(&str, &str, &str); 27] = [
     ("docs/processor.md", "console", "first_commands.rs"),
     ("docs/programs.md", "console", "programs.rs"),
     ("docs/programs.md", "sh", "programs.rs"),
+    (
+        "docs/programs.md",
+        "text",
+        "lines of a log: tests/programs/log.rs",
+    ),
     ("docs/redis-layout.md", "sh", "redis.rs"),
     ("docs/redis.md", "", "tests/redis/access.rs"),
     ("docs/redis.md", "sh", "redis.rs"),

@@ -14,6 +14,7 @@ mod sandbox;
 mod test_store;
 
 mod due;
+mod log;
 mod pull_worker;
 mod secrets;
 mod server;

@@ -10,6 +10,7 @@ mod arguments;
 mod crashes;
 mod environment;
 mod exits;
+mod log;
 mod output;
 mod progress;
 mod protocol;

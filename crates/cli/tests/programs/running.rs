@@ -131,7 +131,7 @@ done_with() { printf '{"type":"done","id":"%s","token":"%s","result":"%s"}\n' "$
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
-    fn new(child: Child) -> Self {
+    pub(crate) fn new(child: Child) -> Self {
         Self(Some(child))
     }
 
@@ -165,7 +165,7 @@ impl Running {
 }
 
 /// Waits until a program exits; kills it after a timeout, which fails the test.
-fn finished(child: Child) -> Ran {
+pub(crate) fn finished(child: Child) -> Ran {
     let pid = Pid::from_child(&child);
     let (ended, watch) = mpsc::channel::<()>();
     let watchdog = thread::spawn(move || {

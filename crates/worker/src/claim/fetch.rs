@@ -13,6 +13,7 @@ use crate::boot_time::BootTime;
 use crate::claim::limit::CLAIM_TRIES;
 use crate::claim::slots::Slot;
 use crate::claim::{abandon_claim, give_up_claim};
+use crate::outage::StoreCaller;
 use crate::queue_state::QueueState;
 use crate::shared::Shared;
 use crate::stop::phase::Phase;
@@ -24,6 +25,7 @@ const CLAIM_WAIT_MAX: Duration = Duration::from_secs(60);
 pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>) {
     let mut fetcher = Fetcher {
         backoff: Backoff::default(),
+        caller: shared.connections.outage().caller(),
         watch: None,
         shared: Arc::clone(&shared),
         queue,
@@ -50,6 +52,7 @@ struct Fetcher {
     shared: Arc<Shared>,
     queue: Arc<QueueState>,
     backoff: Backoff,
+    caller: StoreCaller,
     watch: Option<Box<dyn Watch>>,
 }
 
@@ -115,6 +118,7 @@ impl Fetcher {
                     continue;
                 }
                 _ = shared.stopper.until(|phase| *phase != Phase::Working) => {
+                    self.caller.give_up();
                     abandon_claim(&queue, &pending);
                     return Ok(None);
                 }
@@ -122,6 +126,7 @@ impl Fetcher {
             match called {
                 Ok(claim) => {
                     self.backoff.reset();
+                    self.caller.succeeded();
                     if is_repeated && claim.is_none() {
                         // An earlier try may have reached the store and been given jobs that the
                         // store no longer repeats, because a later claim came in between.
@@ -140,10 +145,7 @@ impl Fetcher {
                 Err(error) if error.is_transient() => {
                     is_repeated = true;
                     unanswered += usize::from(error.is_unknown());
-                    if self.backoff.is_first() {
-                        tracing::warn!(target: "windlass", queue = %queue.name(), code = error.code(),
-                            help = error.help(), "claim failed: {error}; retrying");
-                    }
+                    self.caller.failed(&error);
                     if !shared.stopper.sleep(self.backoff.next()).await {
                         abandon_claim(&queue, &pending);
                         return Ok(None);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::{Error, ErrorKind, Renewal, Result, Store};
+use windlass_core::{Error, ErrorKind, Renewal, Result, Store, duration};
 
 use crate::boot_time::BootTime;
 use crate::queue_state::QueueState;
@@ -19,10 +19,14 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// Renews until it is dropped.
 pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>, store: Arc<dyn Store>) {
-    let mut is_failing = false;
+    let mut caller = shared.connections.outage().caller();
     loop {
         let latest = BootTime::now().plus(SLEEP_MAX);
         let next = queue.held_claims().plan_wakeup(latest);
+        if next.is_none() {
+            // Nothing is left to renew, so no renewal will find that the store is back.
+            caller.give_up();
+        }
         tokio::select! {
             () = sleep_until(next) => {}
             () = queue.renew.notified() => {}
@@ -32,15 +36,7 @@ pub(crate) async fn run(shared: Arc<Shared>, queue: Arc<QueueState>, store: Arc<
         let due = queue.held_claims().due_renewals(BootTime::now(), retry_in);
         let renewals = async {
             for renewal in due {
-                let Err(error) = renew(&shared, &queue, store.as_ref(), renewal).await else {
-                    is_failing = false;
-                    continue;
-                };
-                // Logged once per series of failures: retries go on while leases are held.
-                if !std::mem::replace(&mut is_failing, true) {
-                    tracing::warn!(target: "windlass", queue = %queue.name(), code = error.code(),
-                        help = error.help(), "lease renewal failed: {error}; retrying");
-                }
+                caller.record(&renew(&shared, &queue, store.as_ref(), renewal).await);
             }
         };
         // A store that hangs must not delay the local expiry.
@@ -92,10 +88,8 @@ async fn renew(
     let lease = shared.options.lease;
     let call = store.renew(queue.name(), renewal, lease);
     // Abandon a call that takes longer: the next try may succeed in time.
-    let Ok(renewed) = timeout((lease.get() / 3).max(Duration::from_millis(50)), call).await else {
-        return Ok(());
-    };
-    let renewed = renewed?;
+    let limit = (lease.get() / 3).max(Duration::from_millis(50));
+    let renewed = timeout(limit, call).await.map_err(|_| no_reply(limit))??;
     let (expiry, renew_at) = (shared.local_expiry(sent), sent.plus(shared.renew_every()));
     let stopped: Vec<_> = {
         let mut held_claims = queue.held_claims();
@@ -123,6 +117,13 @@ async fn renew(
             "check that all servers of the store are running: windlass doctor",
         )),
     }
+}
+
+fn no_reply(limit: Duration) -> Error {
+    let limit = duration::format(limit);
+    let what = format!("no reply to a lease renewal within {limit}");
+    let help = "check that the store is not overloaded: windlass doctor";
+    Error::new(ErrorKind::StoreBusy, what, help)
 }
 
 #[cfg(test)]

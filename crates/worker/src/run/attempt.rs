@@ -72,6 +72,8 @@ pub(crate) struct Attempt {
     /// Created when the handler first asks for it; without it the handler cannot stop cooperatively.
     stop: OnceLock<CancellationToken>,
     started: OnceLock<Instant>,
+    /// Only set if the end of every job is logged.
+    ended: OnceLock<Instant>,
     last_lines: Mutex<String>,
     abort: OnceLock<AbortHandle>,
 }
@@ -96,6 +98,7 @@ impl Attempt {
             stop_reason: Mutex::default(),
             stop: OnceLock::new(),
             started: OnceLock::new(),
+            ended: OnceLock::new(),
             last_lines: Mutex::default(),
             abort: OnceLock::new(),
         }
@@ -128,7 +131,15 @@ impl Attempt {
 
     /// Ends the attempt. Returns true for the first caller, which decides the outcome.
     pub(crate) fn end(&self) -> bool {
+        if tracing::enabled!(target: "windlass", tracing::Level::DEBUG) {
+            self.ended.get_or_init(Instant::now);
+        }
         !self.is_ended.swap(true, Ordering::AcqRel)
+    }
+
+    /// Returns how long the handler ran, if that is logged.
+    pub(crate) fn took(&self) -> Option<Duration> {
+        Some(self.ended.get()?.duration_since(*self.started.get()?))
     }
 
     pub(crate) fn is_ended(&self) -> bool {

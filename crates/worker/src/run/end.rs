@@ -7,6 +7,7 @@ use windlass_core::limits::MESSAGE_BYTES_MAX;
 use windlass_core::{Mode, OutcomeStatus};
 
 use crate::claim::slots::Slot;
+use crate::events;
 use crate::lock::lock;
 use crate::outcome::{Outcome, RetryWhen};
 use crate::queue_state::QueueState;
@@ -88,8 +89,8 @@ impl Shared {
             .remove(std::slice::from_ref(attempt), true);
         if is_first {
             self.count(queue, [OutcomeStatus::LeaseLost]);
-            tracing::warn!(target: "windlass", queue = %queue.name(), id = %attempt.job.id,
-                token = %attempt.token, "lease lost: stopping the attempt; another worker may run the job");
+            let consequence = "stopping the attempt; another worker may run the job";
+            events::lease_lost(queue, attempt, consequence);
             if watches_cancellation {
                 self.force_later(queue, attempt);
                 return;
@@ -111,7 +112,14 @@ impl Shared {
             // The store counted it as done when it was claimed.
             let mut summary = lock(&self.summary);
             match outcome {
-                Outcome::Done(_) => summary.succeeded += 1,
+                Outcome::Done(_) => {
+                    summary.succeeded += 1;
+                    events::attempt_ended(queue, attempt, OutcomeStatus::Completed);
+                }
+                Outcome::Failed { error, .. } => {
+                    summary.failed += 1;
+                    events::job_dead(queue, &attempt.job, &error);
+                }
                 _ => summary.failed += 1,
             }
             return;

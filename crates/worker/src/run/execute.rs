@@ -8,6 +8,7 @@ use windlass_core::Mode;
 
 use crate::claim::slots::Slot;
 use crate::context::AttemptContext;
+use crate::events;
 use crate::outcome::Outcome;
 use crate::queue_state::QueueState;
 use crate::run::attempt::Attempt;
@@ -72,6 +73,7 @@ async fn run_attempt(running: RunningAttempt) {
         attempt = job.attempt,
         traceparent = job.headers.get("traceparent"),
     );
+    events::job_started(running.queue.name(), job);
     let context = AttemptContext(Arc::clone(&running.attempt));
     let handler = run_handler(&context, || running.shared.handler.handle(context.clone()));
     let outcome = if span.is_disabled() {

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use windlass_core::limits::SUSPECT_AFTER;
-use windlass_core::store::{Completion, Jitter, Retry};
+use windlass_core::store::{Completion, Failure, Jitter, Retry};
 use windlass_core::{OutcomeStatus, Store};
 
 use crate::backoff::Backoff;
@@ -13,6 +13,8 @@ use crate::boot_time::BootTime;
 use crate::claim::limit::CLAIM_TRIES;
 use crate::claim::slots::Slot;
 use crate::claim::{PendingClaim, abandon_claim, give_up_claim};
+use crate::events;
+use crate::outage::StoreCaller;
 use crate::outcome::{Outcome, RetryWhen};
 use crate::queue_state::QueueState;
 use crate::run::attempt::Attempt;
@@ -113,9 +115,9 @@ async fn report(
     };
     tokio::join!(
         complete(shared, queue, store, completions, next),
-        send_until_answered(shared, queue, failures, |items| store.fail(name, items)),
-        send_until_answered(shared, queue, releases, |items| store.release(name, items)),
-        send_until_answered(shared, queue, snoozes, |items| store.snooze(name, items)),
+        fail(shared, queue, store, failures),
+        send_until_answered(shared, queue, &releases, |items| store.release(name, items)),
+        send_until_answered(shared, queue, &snoozes, |items| store.snooze(name, items)),
     );
     drop(slots);
 }
@@ -182,22 +184,39 @@ async fn complete(
     shared.claim_answered(queue, &pending, claim, sent, &mut slot);
 }
 
-/// Repeats the call until it is answered or the leases expire locally, then records the result.
+async fn fail(
+    shared: &Arc<Shared>,
+    queue: &Arc<QueueState>,
+    store: &dyn Store,
+    group: Group<Failure>,
+) {
+    let call = |items| store.fail(queue.name(), items);
+    let statuses = send_until_answered(shared, queue, &group, call).await;
+    let failed = group.attempts.iter().zip(&group.items);
+    for ((attempt, failure), status) in failed.zip(statuses) {
+        events::attempt_failed(queue, &attempt.job, failure, status);
+    }
+}
+
+/// Repeats the call until it is answered or the leases expire locally, then records the result and
+/// returns it.
 async fn send_until_answered<T, F, C>(
     shared: &Arc<Shared>,
     queue: &Arc<QueueState>,
-    Group { items, attempts }: Group<T>,
+    Group { items, attempts }: &Group<T>,
     call: C,
-) where
+) -> Vec<OutcomeStatus>
+where
     T: Clone,
     F: Future<Output = windlass_core::Result<Vec<OutcomeStatus>>>,
     C: Fn(Vec<T>) -> F,
 {
     if items.is_empty() {
-        return;
+        return Vec::new();
     }
-    let statuses = repeat(shared, queue, &attempts, || call(items.clone())).await;
-    record(shared, queue, &attempts, statuses);
+    let statuses = repeat(shared, queue, attempts, || call(items.clone())).await;
+    record(shared, queue, attempts, statuses.clone());
+    statuses.unwrap_or_default()
 }
 
 /// Repeats a call after transient errors. Returns `None` after a permanent error, or when all leases
@@ -212,18 +231,23 @@ where
     F: Future<Output = windlass_core::Result<T>>,
 {
     let mut backoff = Backoff::default();
+    let mut caller = None;
     loop {
         let error = match call().await {
-            Ok(reply) => return Some(reply),
+            Ok(reply) => {
+                if let Some(caller) = &mut caller {
+                    StoreCaller::succeeded(caller);
+                }
+                return Some(reply);
+            }
             Err(error) => error,
         };
-        if backoff.is_first() {
-            tracing::warn!(target: "windlass", queue = %queue.name(), code = error.code(),
-                help = error.help(), jobs = attempts.len(), "cannot store outcomes: {error}");
-        }
         if !error.is_transient() {
+            events::outcomes_rejected(queue, attempts.len(), &error);
             return None;
         }
+        let caller = caller.get_or_insert_with(|| shared.connections.outage().caller());
+        caller.failed(&error);
         let now = BootTime::now();
         if attempts.iter().all(|attempt| attempt.expiry.time() <= now) {
             return None;
@@ -254,10 +278,7 @@ fn record(
         return shared.count(queue, attempts.iter().map(|_| OutcomeStatus::LeaseLost));
     };
     for (attempt, status) in attempts.iter().zip(&statuses) {
-        if matches!(status, OutcomeStatus::LeaseLost | OutcomeStatus::Gone) {
-            tracing::warn!(target: "windlass", queue = %queue.name(), id = %attempt.job.id,
-                token = %attempt.token, "{status}: the outcome arrived too late and was ignored");
-        }
+        events::attempt_ended(queue, attempt, *status);
     }
     shared.count(queue, statuses);
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::claim::release_unstarted;
+use crate::events;
 use crate::run::run_queue::ClaimedAttempt;
 use crate::shared::Shared;
 use crate::stop::StopReason;
@@ -128,8 +129,7 @@ async fn deregister(shared: &Shared) {
     boots.dedup();
     for boot in boots {
         if let Err(error) = shared.connections.store.leave(&boot, None).await {
-            tracing::warn!(target: "windlass", code = error.code(), help = error.help(),
-                "cannot deregister the worker: {error}; its jobs return to their queues when their leases expire");
+            events::worker_not_deregistered(&error);
         }
     }
 }

@@ -8,7 +8,6 @@ use windlass_exec::{Environment, ExecOptions, ExitMap, KeepOutput, Starter, Stdi
 use super::child;
 use super::worker_args::{self, RunArgs};
 use crate::exit::Result;
-use crate::session::Session;
 
 /// Program flags, shared by `exec` and `up`.
 #[derive(Debug, Args)]
@@ -34,12 +33,7 @@ pub(crate) struct ProgramArgs {
 
 impl ProgramArgs {
     /// Returns the options for running `command`.
-    pub(crate) fn options(
-        &self,
-        run_args: &RunArgs,
-        command: &[OsString],
-        session: &Session,
-    ) -> Result<ExecOptions> {
+    pub(crate) fn options(&self, run_args: &RunArgs, command: &[OsString]) -> Result<ExecOptions> {
         let template = if self.shell {
             Template::shell(command)?
         } else {
@@ -48,7 +42,7 @@ impl ProgramArgs {
         let environment = Environment::for_jobs(&run_args.env)?;
         Ok(ExecOptions {
             command: template,
-            starter: Starter::new(child::launch(), environment, worker_args::log_sink(session))?,
+            starter: Starter::new(child::launch(), environment, worker_args::log_sink())?,
             stdin: self.stdin,
             keep: self.result,
             exits: ExitMap::parse(&self.on_exit)?,

@@ -8,11 +8,13 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use windlass::store::LeaseTime;
-use windlass::{OpenMode, QueueName, Store, duration};
+use windlass::{OpenMode, QueueName, duration};
 use windlass_exec::LogSink;
 use windlass_worker::{Connections, Handle, Options, Runtime, Source, Stopper, Summary};
 
+use crate::commands::start;
 use crate::exit::{CliError, Result};
+use crate::process_args::ProcessArgs;
 use crate::session::Session;
 use crate::signals::Signals;
 
@@ -32,6 +34,9 @@ pub(crate) struct WorkerArgs {
     /// Exit when the queues are drained: nothing ready, scheduled or running
     #[arg(long)]
     burst: bool,
+
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
 
     /// Program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
@@ -77,8 +82,18 @@ impl WorkerArgs {
     pub(crate) fn options(&self) -> Result<Options> {
         let mut options = self.run_args.options(&self.queue, &self.command)?;
         options.is_burst = self.burst;
+        options.waits_for_store = !self.process.fail_fast;
         options.check()?;
         Ok(options)
+    }
+
+    /// Opens the store. Returns `None` if a signal arrives before it can be reached.
+    pub(crate) async fn stores(
+        &self,
+        session: &Session,
+        signals: &mut Signals,
+    ) -> Result<Option<Connections>> {
+        stores(session, self.process, signals).await
     }
 }
 
@@ -116,16 +131,25 @@ fn name(command: &[OsString]) -> String {
     }
 }
 
-/// Returns a sink that prints a worker's notes on stderr.
-pub(crate) fn log_sink(session: &Session) -> LogSink {
-    session.output.log_sink()
+/// Returns a sink that logs what programs print on stderr.
+pub(crate) fn log_sink() -> LogSink {
+    Arc::new(|line| tracing::info!(name: "output", target: "windlass", "{line}"))
 }
 
-/// Opens the store, creating it if missing: a worker may start before the first job exists.
-pub(crate) async fn stores(session: &Session) -> Result<(Arc<dyn Store>, Connections)> {
-    let url = session.persistent_store_url()?;
-    let stores = windlass::runtime::open_connections(&url, OpenMode::CreateIfMissing).await?;
-    Ok((Arc::clone(stores.store()), stores))
+/// Opens the store, creating it if missing: a worker may start before the first job exists. Returns
+/// `None` if a signal arrives before it can be reached.
+pub(crate) async fn stores(
+    session: &Session,
+    process: ProcessArgs,
+    signals: &mut Signals,
+) -> Result<Option<Connections>> {
+    let opening = start::open(session, OpenMode::CreateIfMissing, process);
+    let opened = signals.unless_next(opening).await.transpose()?;
+    if opened.is_some() {
+        // From here on the first signal is a graceful stop.
+        session.interrupts.take_over();
+    }
+    Ok(opened)
 }
 
 /// Runs a worker. The first signal lets running jobs finish and calls `on_stop`; the second stops

@@ -86,9 +86,7 @@ pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let rounds = Repeat::until_signal(every, session)?;
     let mut total = BluequeCleanReport::default();
     let work = || queue.clean(&options);
-    rounds
-        .each(&mut session.output, work, |done| total.add(done))
-        .await?;
+    rounds.each(work, |done| total.add(done)).await?;
     let line = format!(
         "{} requeued, {} failed, {} stale entries removed, {} listeners lost",
         total.requeued, total.failed, total.stale, total.listeners

@@ -107,9 +107,7 @@ impl Command {
                 let rounds = Repeat::until_signal(every, session)?;
                 let mut moved = 0;
                 let work = || queue.enqueue_due_tasks();
-                rounds
-                    .each(&mut session.output, work, |done| moved += done)
-                    .await?;
+                rounds.each(work, |done| moved += done).await?;
                 let line = format!("{moved} tasks moved to the queue");
                 print::reply(session, [("moved", moved.into())], line)
             }

@@ -50,9 +50,7 @@ pub(super) async fn due(arguments: Due, session: &mut Session) -> Result<Exit> {
     let rounds = Repeat::until_signal(every, session)?;
     let mut moved = 0;
     let work = || queue.move_due();
-    rounds
-        .each(&mut session.output, work, |done| moved += done)
-        .await?;
+    rounds.each(work, |done| moved += done).await?;
     let line = format!("{moved} jobs moved");
     print::reply(session, [("moved", moved.into())], line)
 }
@@ -78,7 +76,7 @@ pub(super) async fn monitor(arguments: Monitor, session: &mut Session) -> Result
         // Only of the last check.
         total.unacked = report.unacked;
     };
-    rounds.each(&mut session.output, work, add).await?;
+    rounds.each(work, add).await?;
     let line = format!(
         "{} returned, {} removed, {} unacknowledged",
         total.returned, total.removed, total.unacked

@@ -259,9 +259,7 @@ async fn cleanup(every: Option<Duration>, target: Target, session: &mut Session)
     let rounds = Repeat::until_signal(every, session)?;
     let mut total = WorqrCleanReport::default();
     let work = || worqr.cleanup_workers();
-    rounds
-        .each(&mut session.output, work, |done| total.add(done))
-        .await?;
+    rounds.each(work, |done| total.add(done)).await?;
     let (dead, returned) = (total.workers.len(), total.tasks);
     let line = format!("{dead} dead workers, {returned} tasks returned");
     print::value(session, &total, line)
