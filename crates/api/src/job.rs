@@ -14,7 +14,7 @@ use crate::retry::RetryDelays;
 use crate::word::{self, Word};
 use crate::{content, timestamp};
 
-/// A job. Listings omit payload and result.
+/// A job. Listings omit payload, result and `lease_until`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the fields are those of `windlass_core::Job`")]
 pub struct JobReply {
@@ -50,6 +50,9 @@ pub struct JobReply {
     #[serde(deserialize_with = "word::read_optional")]
     pub reason: Option<Word>,
     pub worker: Option<String>,
+    /// When the lease of a running job ends, unless it is renewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_until: Option<String>,
     pub cancel_requested: bool,
     /// What few callers need, if the request has `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +139,7 @@ impl JobReply {
             reason: self.reason.and_then(Reason::from_text),
             worker: self.worker.map(BootId::new).transpose()?,
             token: None,
+            lease_until: time(self.lease_until)?,
             is_cancel_requested: self.cancel_requested,
         })
     }
@@ -187,6 +191,7 @@ impl From<&Job> for JobReply {
             error: job.error.clone(),
             reason: job.reason.map(windlass_core::store::Reason::as_str),
             worker: job.worker.as_ref().map(ToString::to_string),
+            lease_until: job.lease_until.map(timestamp::format),
             cancel_requested: job.is_cancel_requested,
             full: None,
         }

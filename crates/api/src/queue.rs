@@ -48,7 +48,7 @@ pub struct TotalReply {
     pub rescued: u64,
 }
 
-/// Counts in the last full minute.
+/// Counts in the last 60 seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,

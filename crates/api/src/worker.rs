@@ -1,9 +1,12 @@
 //! The JSON form of a worker.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::store::{NewWorker, WorkerCommand, WorkerRecord};
-use windlass_core::{BootId, JobId, QueueName, Result, Timestamp};
+use windlass_core::time::as_ms;
+use windlass_core::{BootId, JobId, QueueName, Result};
 
 use crate::timestamp;
 use crate::word::{self, Word};
@@ -21,7 +24,8 @@ pub struct WorkerReply {
     pub pid: u32,
     pub version: String,
     pub queues: Vec<String>,
-    /// `idle`, `busy`, or `silent` after a minute without heartbeat.
+    /// `idle`, `busy`, `paused`, `draining` (finishes its jobs, then exits), `late` (missed three heartbeats) or
+    /// `lost` (no heartbeat for 30 seconds: its jobs return to their queues).
     #[serde(deserialize_with = "word::read")]
     pub state: Word,
     pub running: Vec<RunningReply>,
@@ -43,8 +47,8 @@ pub struct RunningReply {
 }
 
 impl WorkerReply {
-    /// Creates the reply for one worker at time `now`.
-    pub fn new(worker: &WorkerRecord, now: Timestamp) -> Self {
+    /// Creates the reply for one worker.
+    pub fn new(worker: &WorkerRecord) -> Self {
         let new = &worker.new;
         let running = |(queue, id): &(QueueName, JobId)| RunningReply {
             queue: queue.to_string(),
@@ -57,16 +61,12 @@ impl WorkerReply {
             pid: new.pid,
             version: new.version.clone(),
             queues: new.queues.iter().map(ToString::to_string).collect(),
-            state: match (worker.is_silent, worker.is_busy) {
-                (true, _) => "silent",
-                (false, true) => "busy",
-                (false, false) => "idle",
-            },
+            state: worker.state().as_str(),
             running: worker.running.iter().map(running).collect(),
             command: worker.command.as_str(),
             started_at: timestamp::format(worker.started_at),
             last_seen_at: timestamp::format(worker.last_seen),
-            last_seen_ms: windlass_core::time::as_ms(now.since(worker.last_seen)),
+            last_seen_ms: as_ms(worker.silent_for),
         }
     }
 }
@@ -85,46 +85,11 @@ impl WorkerReply {
                 version: self.version,
                 queues: queues.collect::<Result<_>>()?,
             },
-            is_busy: !self.running.is_empty(),
             running: self.running.iter().map(running).collect::<Result<_>>()?,
             command: WorkerCommand::from_text(self.command).unwrap_or(WorkerCommand::Continue),
             started_at: timestamp::parse(&self.started_at)?,
             last_seen: timestamp::parse(&self.last_seen_at)?,
-            is_silent: self.state == "silent",
+            silent_for: Duration::from_millis(self.last_seen_ms),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn state(is_silent: bool, is_busy: bool) -> &'static str {
-        let new = NewWorker {
-            boot: BootId::new("w-1").unwrap(),
-            name: "w".to_owned(),
-            host: "here".to_owned(),
-            pid: 1,
-            version: String::new(),
-            queues: Vec::new(),
-        };
-        let worker = WorkerRecord {
-            new,
-            is_busy,
-            running: Vec::new(),
-            command: WorkerCommand::Continue,
-            started_at: Timestamp::default(),
-            last_seen: Timestamp::default(),
-            is_silent,
-        };
-        WorkerReply::new(&worker, Timestamp::default()).state
-    }
-
-    #[test]
-    fn a_silent_worker_is_shown_as_silent_whatever_it_ran() {
-        assert_eq!(state(true, true), "silent");
-        assert_eq!(state(true, false), "silent");
-        assert_eq!(state(false, true), "busy");
-        assert_eq!(state(false, false), "idle");
     }
 }

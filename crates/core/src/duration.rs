@@ -73,6 +73,16 @@ pub fn format(duration: Duration) -> String {
     }
 }
 
+/// Formats a duration in its largest unit, seconds or more, for a glance: `5m` instead of `5m12s340ms`.
+pub fn short(duration: Duration) -> String {
+    let ms = crate::time::as_ms(duration);
+    let whole = |(_, unit_ms): &&(&str, u64)| ms >= *unit_ms;
+    let unit = UNITS[1..].iter().rev().find(whole);
+    unit.map_or("0s".to_owned(), |(name, unit_ms)| {
+        format!("{}{name}", ms / unit_ms)
+    })
+}
+
 fn invalid(text: &str, why: &str) -> Error {
     Error::invalid(
         "duration",
@@ -107,6 +117,20 @@ mod tests {
             "184467440737095517d",
         ] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_short_duration_is_its_largest_unit() {
+        for (ms, text) in [
+            (0, "0s"),
+            (999, "0s"),
+            (59_999, "59s"),
+            (312_340, "5m"),
+            (7_200_000, "2h"),
+            (172_800_000, "2d"),
+        ] {
+            assert_eq!(short(Duration::from_millis(ms)), text, "{ms}");
         }
     }
 

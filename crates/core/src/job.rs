@@ -387,6 +387,8 @@ pub struct Job {
     pub worker: Option<BootId>,
     /// The token of the current claim.
     pub token: Option<Token>,
+    /// When the lease of the running job ends, unless it is renewed. `None` in listings.
+    pub lease_until: Option<Timestamp>,
     /// Whether the cancellation of the running job was requested.
     pub is_cancel_requested: bool,
 }

@@ -47,6 +47,12 @@ pub const SUSPECT_AFTER: u32 = 2;
 /// How long a suspect must have run before its worker may claim another suspect.
 pub const SUSPECT_COOLDOWN: Duration = Duration::from_secs(10);
 
+/// How often a worker sends a heartbeat.
+pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
+
+/// A worker without a heartbeat for this long has missed three, and the next is overdue.
+pub const WORKER_LATE_AFTER: Duration = Duration::from_secs(8);
+
 /// How long a worker may go without a heartbeat before the next one returns `reregister`.
 pub const WORKER_SILENCE_MAX: Duration = Duration::from_secs(60);
 

@@ -35,7 +35,7 @@ pub struct Stats {
     pub is_paused: bool,
     /// Counts since the queue was created.
     pub total: Totals,
-    /// Counts in the last full minute.
+    /// Counts in the last minute.
     pub last_minute: Rates,
 }
 
@@ -99,7 +99,7 @@ impl Totals {
     }
 }
 
-/// Counts in the last full minute.
+/// Counts in the last minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
     /// Jobs enqueued.
@@ -107,6 +107,8 @@ pub struct Rates {
     /// Jobs finished in any state.
     pub finished: u64,
 }
+
+const MINUTE_MS: u64 = 60_000;
 
 /// A counter for the current minute and the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -126,14 +128,19 @@ impl MinuteCount {
         self.this += n;
     }
 
-    /// Returns the count of the last full minute.
+    /// Returns the count of the last 60 seconds: all of the current minute, and of the one before the
+    /// share that the 60 seconds still cover.
     pub fn last_minute(mut self, now: Timestamp) -> u64 {
         self.roll(now);
-        self.last
+        let covered = u128::from(MINUTE_MS - now.as_ms() % MINUTE_MS);
+        let minute = u128::from(MINUTE_MS);
+        let share = (u128::from(self.last) * covered + minute / 2) / minute;
+        self.this
+            .saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
     }
 
     fn roll(&mut self, now: Timestamp) {
-        let minute = now.as_ms() / 60_000;
+        let minute = now.as_ms() / MINUTE_MS;
         if minute != self.minute {
             self.last = if minute == self.minute + 1 {
                 self.this
@@ -156,15 +163,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_minute_is_counted_when_it_is_over() {
+    fn the_last_minute_slides() {
         let mut count = MinuteCount::default();
-        let at = |minute: u64| Timestamp::from_ms(minute * 60_000 + 5);
+        let at = |minute: u64, second: u64| Timestamp::from_ms(minute * MINUTE_MS + second * 1000);
 
-        count.add(at(10), 3);
-        count.add(at(10), 4);
+        count.add(at(10, 0), 3);
+        count.add(at(10, 50), 5);
 
-        assert_eq!(count.last_minute(at(10)), 0);
-        assert_eq!(count.last_minute(at(11)), 7);
-        assert_eq!(count.last_minute(at(12)), 0);
+        assert_eq!(count.last_minute(at(10, 59)), 8);
+        assert_eq!(count.last_minute(at(11, 0)), 8);
+        assert_eq!(count.last_minute(at(11, 15)), 6);
+        assert_eq!(count.last_minute(at(11, 59)), 0);
+        assert_eq!(count.last_minute(at(12, 0)), 0);
+        count.add(at(11, 30), 10);
+        assert_eq!(count.last_minute(at(11, 30)), 14);
+    }
+
+    #[test]
+    fn a_damaged_count_does_not_overflow() {
+        let count = MinuteCount {
+            minute: 1,
+            this: u64::MAX,
+            last: u64::MAX,
+        };
+        assert_eq!(count.last_minute(Timestamp::from_ms(MINUTE_MS)), u64::MAX);
     }
 }

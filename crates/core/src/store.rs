@@ -30,7 +30,7 @@ pub use crate::retry::{Jitter, Retry, RetryPolicy};
 pub use crate::setting::{Keep, KeepSucceeded, Partitions, Requeue, Setting, Settings};
 pub use crate::time::{Clock, ManualClock, SystemClock, Timestamp};
 pub use crate::token::Token;
-pub use crate::worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
+pub use crate::worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord, WorkerState};
 
 /// Durable storage for queues and jobs.
 ///

@@ -105,6 +105,7 @@ impl Queue {
             reason: None,
             worker: None,
             token: None,
+            lease_until: None,
             is_cancel_requested: false,
         }
     }

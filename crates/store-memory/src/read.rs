@@ -2,12 +2,25 @@
 
 use windlass_core::store::{Cursor, Page, Rates, Stats};
 use windlass_core::time::Now;
-use windlass_core::{Error, Filter, Job, JobId, JobState, Priority, Result};
+use windlass_core::{Error, Filter, Job, JobId, JobState, Priority, Result, Timestamp};
 
 use crate::finish::bytes_of;
 use crate::queue::{Queue, lanes};
 
 impl Queue {
+    /// A job, with the end of its lease.
+    pub(crate) fn get(&self, id: &JobId) -> Option<Job> {
+        let job = self.jobs.get(id)?;
+        let claim = job.token.and_then(|token| self.claims.get(&token));
+        let lease = claim.and_then(|claim| self.leases.get(&claim.owner));
+        // A lease that is being reaped has no end any more.
+        let until = lease.map(|lease| lease.until);
+        Some(Job {
+            lease_until: until.filter(|until| *until > Timestamp::default()),
+            ..job.clone()
+        })
+    }
+
     /// One page of a listing, without payloads and results.
     pub(crate) fn list(
         &self,

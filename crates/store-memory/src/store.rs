@@ -141,7 +141,7 @@ impl Store for MemoryStore {
     }
 
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
-        let job = self.read(queue, |queue, _| queue.jobs.get(id).cloned());
+        let job = self.read(queue, |queue, _| queue.get(id));
         Ok(job.flatten())
     }
 

@@ -1,6 +1,7 @@
 //! The worker registry: records, heartbeats and commands.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use windlass_core::limits::{WORKER_FORGET_AFTER, WORKER_SILENCE_MAX};
 use windlass_core::store::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
@@ -33,12 +34,11 @@ impl Registry {
     pub(crate) fn register(&mut self, clock_us: u64, new: NewWorker) {
         let now = self.begin(clock_us);
         let worker = WorkerRecord {
-            is_busy: false,
             running: Vec::new(),
             command: WorkerCommand::Continue,
             started_at: now,
             last_seen: now,
-            is_silent: false,
+            silent_for: Duration::ZERO,
             new,
         };
         self.records.insert(worker.new.boot.clone(), worker);
@@ -47,9 +47,8 @@ impl Registry {
     pub(crate) fn heartbeat(&mut self, clock_us: u64, heartbeat: Heartbeat) -> WorkerCommand {
         let now = self.begin(clock_us);
         match self.records.get_mut(&heartbeat.boot) {
-            Some(worker) if !is_silent(worker, now) => {
+            Some(worker) if now.since(worker.last_seen) < WORKER_SILENCE_MAX => {
                 worker.last_seen = now;
-                worker.is_busy = !heartbeat.running.is_empty();
                 worker.running = heartbeat.running;
                 worker.command
             }
@@ -97,7 +96,7 @@ impl Registry {
         let now = Now::guard(self.mark_us, clock_us).ms();
         let is_recent = |worker: &&WorkerRecord| now.since(worker.last_seen) < WORKER_FORGET_AFTER;
         let record = |worker: &WorkerRecord| WorkerRecord {
-            is_silent: is_silent(worker, now),
+            silent_for: now.since(worker.last_seen),
             ..worker.clone()
         };
         self.records
@@ -106,8 +105,4 @@ impl Registry {
             .map(record)
             .collect()
     }
-}
-
-fn is_silent(worker: &WorkerRecord, now: Timestamp) -> bool {
-    now.since(worker.last_seen) >= WORKER_SILENCE_MAX
 }

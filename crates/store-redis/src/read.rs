@@ -6,9 +6,9 @@ use windlass_redis_link::reply::{Reply, unexpected_reply};
 
 use crate::change::scan_args;
 use crate::codec::job::RawJob;
-use crate::codec::job_id;
 use crate::codec::opts::{self, Opts};
 use crate::codec::stats::{StateCounts, StatsRecord};
+use crate::codec::{job_id, score};
 use crate::partition::{Partition, text_arg};
 
 impl Partition {
@@ -18,7 +18,12 @@ impl Partition {
         if reply.is_empty() {
             return Ok(None);
         }
-        raw_job(&mut reply)?.read(&self.queue).map(Some)
+        let raw = raw_job(&mut reply)?;
+        // Zero while the lease is being reaped.
+        let until = maybe_score(&mut reply)?.filter(|until| *until > 0.0);
+        let lease_until = until.map(|until| score("lease", until)).transpose()?;
+        let job = raw.read(&self.queue)?;
+        Ok(Some(Job { lease_until, ..job }))
     }
 
     pub(crate) async fn list_page(
@@ -65,6 +70,12 @@ impl Partition {
     }
 }
 
+/// A score; `None` if it is missing or not a number.
+fn maybe_score(reply: &mut Reply) -> Result<Option<f64>> {
+    let text = reply.maybe_bytes()?;
+    Ok(text.and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok()))
+}
+
 /// The twelve values of one job, in the order of `lua/lib/read.lua`.
 fn raw_job(reply: &mut Reply) -> Result<RawJob> {
     let id = job_id("job", &reply.bytes()?)?;
@@ -77,12 +88,7 @@ fn raw_job(reply: &mut Reply) -> Result<RawJob> {
     raw.lease = reply.maybe_bytes()?;
     raw.owner = reply.maybe_bytes()?;
     raw.end = reply.maybe_bytes()?;
-    raw.due = match reply.maybe_bytes()? {
-        None => None,
-        Some(text) => std::str::from_utf8(&text)
-            .ok()
-            .and_then(|text| text.parse().ok()),
-    };
+    raw.due = maybe_score(reply)?;
     raw.error = reply.maybe_bytes()?;
     raw.result = reply.maybe_bytes()?;
     raw.progress = reply.maybe_bytes()?;

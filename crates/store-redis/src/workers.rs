@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::limits::WORKER_SILENCE_MAX;
 use windlass_core::store::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
 use windlass_core::{BootId, JobId, QueueName, Result, Timestamp};
 use windlass_redis_link::reply::{self, Reply, unexpected_reply};
@@ -142,12 +141,11 @@ fn read_worker(
             version: version.to_owned(),
             queues,
         },
-        is_busy: !running.is_empty(),
         running,
         command,
         started_at: Timestamp::from_ms(started_at),
         last_seen,
-        is_silent: now.since(last_seen) >= WORKER_SILENCE_MAX,
+        silent_for: now.since(last_seen),
     })
 }
 

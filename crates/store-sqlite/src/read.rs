@@ -6,7 +6,7 @@
 use rusqlite::{Connection, params};
 use windlass_core::store::{Cursor, Page, Stats};
 use windlass_core::time::Now;
-use windlass_core::{Error, Filter, Job, JobId, JobState, QueueName};
+use windlass_core::{Error, Filter, Job, JobId, JobState, QueueName, Timestamp};
 
 use crate::error::TxResult;
 use crate::row::{self, Blobs, state_number};
@@ -23,7 +23,16 @@ pub(crate) fn get(db: &Connection, name: &QueueName, id: &JobId) -> TxResult<Opt
     let condition = "queue = (SELECT key FROM queue WHERE name = ?1) AND id = ?2";
     let params = [name.as_str(), id.as_str()];
     let found = row::select_jobs(db, name, Blobs::Read, condition, params)?;
-    Ok(found.into_iter().next().map(|(_, job)| job))
+    let Some((_, mut job)) = found.into_iter().next() else {
+        return Ok(None);
+    };
+    if let Some(token) = job.token {
+        let lease = "SELECT until FROM claim JOIN lease USING (queue, owner)
+             WHERE queue = (SELECT key FROM queue WHERE name = ?1) AND number = ?2 AND until > 0";
+        let until = db.value::<u64>(lease, params![name.as_str(), row::sql_number(token)])?;
+        job.lease_until = until.map(Timestamp::from_ms);
+    }
+    Ok(Some(job))
 }
 
 pub(crate) fn list(

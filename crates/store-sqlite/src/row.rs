@@ -172,6 +172,7 @@ fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
         accepted_at: meta.accepted_at.map(Timestamp::from_ms),
         finished_at: time(22)?,
         token: meta.token,
+        lease_until: None,
         worker: optional(row, 23, "worker", |text| BootId::new(text).ok())?,
         is_named: meta.is_named,
         keep_outcome: meta.keep_outcome,

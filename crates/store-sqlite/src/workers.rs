@@ -159,12 +159,11 @@ fn read(row: &Row<'_>, now: Timestamp) -> TxResult<WorkerRecord> {
             version: text(4)?,
             queues: read_queues(&text(5)?)?,
         },
-        is_busy: !running.is_empty(),
         running,
         command: read_command(&text(7)?)?,
         started_at: Timestamp::from_ms(row.get(8)?),
         last_seen,
-        is_silent: now.since(last_seen) >= WORKER_SILENCE_MAX,
+        silent_for: now.since(last_seen),
     })
 }
 

@@ -1,14 +1,16 @@
 //! All printing: results on stdout, notes and errors on stderr.
 
 mod escape;
+mod table;
 
 use std::error::Error as _;
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::error::ErrorKind as UsageKind;
-use comfy_table::{ContentArrangement, Table, presets};
-use indicatif::{ProgressBar, ProgressStyle};
+use console::Term;
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
 use windlass::Error as CoreError;
 use windlass_api::{Code, Error, ErrorReply};
@@ -111,28 +113,26 @@ impl Output {
         self.write(format!("{word} {}\n", escape(text)).as_bytes());
     }
 
-    /// Prints a table, or nothing if there are no rows.
+    /// Prints a table, or nothing if there are no rows. Columns without any value are left out. On a
+    /// terminal, the last column is cut to fit.
     pub fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) {
-        if rows.is_empty() {
-            return;
-        }
-        let mut table = plain_table();
-        table.set_header(header.iter().map(|name| name.to_uppercase()));
-        for row in rows {
-            table.add_row(row.iter().map(|cell| escape(cell)));
-        }
-        self.write_table(table);
+        self.flexible_table(header, &rows, 1);
     }
 
-    /// Prints names and values, one pair per line; missing values are skipped.
-    pub fn fields(&mut self, fields: Vec<(&str, Option<String>)>) {
-        let mut table = plain_table();
-        for (name, value) in fields {
-            if let Some(value) = value {
-                table.add_row([name.to_owned(), escape(&value)]);
-            }
+    /// Prints a table of which the last `flexible` columns are cut to fit a terminal.
+    pub fn flexible_table(&mut self, header: &[&str], rows: &[Vec<String>], flexible: usize) {
+        if !rows.is_empty() {
+            let text = table::table(header, rows, flexible, terminal_width());
+            self.write(text.as_bytes());
         }
-        self.write_table(table);
+    }
+
+    /// Prints names and values, one pair per line, with the line breaks of the value; missing values are
+    /// skipped.
+    pub fn fields(&mut self, fields: Vec<(&str, Option<String>)>) {
+        let given = |(name, value): (_, Option<String>)| value.map(|value| (name, value));
+        let fields: Vec<_> = fields.into_iter().filter_map(given).collect();
+        self.write(table::fields(&fields).as_bytes());
     }
 
     /// Prints bytes unchanged.
@@ -215,23 +215,11 @@ impl Output {
     /// A progress bar over a number of jobs. Shown on a terminal only.
     pub fn count_bar(jobs: u64) -> ProgressBar {
         let bar = ProgressBar::new(jobs);
-        let template = "{wide_bar} {human_pos}/{human_len} jobs {per_sec} {msg}";
+        let template = "{wide_bar} {human_pos}/{human_len} jobs {rate}/s {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("rate", whole_rate));
         }
         bar
-    }
-
-    fn write_table(&mut self, mut table: Table) {
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
-        }
-        let mut text = String::new();
-        for line in table.lines() {
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        self.write(text.as_bytes());
     }
 
     /// Writes to stdout. After a failed write or a closed pipe, further output is dropped and the
@@ -285,12 +273,21 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("replies are structs of plain values")
 }
 
-fn plain_table() -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table
+/// The width of stdout if it is a terminal. A pipe gets whole lines.
+fn terminal_width() -> Option<usize> {
+    let (_, columns) = Term::stdout().size_checked()?;
+    (columns > 0).then_some(usize::from(columns))
+}
+
+/// Jobs per second as a whole number: more digits only flicker.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is not negative, and far below the limit"
+)]
+fn whole_rate(state: &ProgressState, text: &mut dyn fmt::Write) {
+    // There is nowhere to report a failure to print.
+    let _ = write!(text, "{}", HumanCount(state.per_sec().round() as u64));
 }
 
 fn paint(text: &str, colour: Colour, has_colour: bool) -> String {

@@ -1,8 +1,8 @@
 //! The heartbeat loop: reports that the worker is alive and receives commands for it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use windlass_core::limits::HEARTBEAT_EVERY;
 use windlass_core::store::{Heartbeat, NewWorker, WorkerCommand};
 use windlass_core::{BootId, Result, Store};
 
@@ -11,9 +11,6 @@ use crate::options::printable;
 use crate::run::attempt::Attempt;
 use crate::shared::Shared;
 use crate::stop::phase::Phase;
-
-/// The heartbeat interval, and the longest a command takes to arrive.
-const EVERY: Duration = Duration::from_secs(2);
 
 /// The most running jobs that a heartbeat lists.
 const LISTED_MAX: usize = 100;
@@ -36,7 +33,7 @@ pub(crate) async fn register(shared: &Shared, store: &dyn Store, boot: BootId) -
 
 /// Sends heartbeats until it is dropped.
 pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
-    let mut ticks = tokio::time::interval(EVERY);
+    let mut ticks = tokio::time::interval(HEARTBEAT_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // Resumes only what a command paused: the program may have paused the worker itself.
     let mut is_paused = false;

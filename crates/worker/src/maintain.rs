@@ -68,7 +68,7 @@ fn is_oldest(boot: &BootId, queue: &QueueName, workers: &[WorkerRecord]) -> bool
     let age = |worker: &&WorkerRecord| (worker.started_at, worker.new.boot.clone());
     workers
         .iter()
-        .filter(|worker| !worker.is_silent && worker.new.queues.contains(queue))
+        .filter(|worker| !worker.is_silent() && worker.new.queues.contains(queue))
         .min_by_key(age)
         .is_none_or(|oldest| oldest.new.boot == *boot)
 }
@@ -99,12 +99,11 @@ mod tests {
                 version: String::new(),
                 queues: vec![QueueName::new(queue).unwrap()],
             },
-            is_busy: false,
             running: Vec::new(),
             command: WorkerCommand::Continue,
             started_at: Timestamp::from_ms(started_at),
             last_seen: Timestamp::from_ms(started_at),
-            is_silent,
+            silent_for: Duration::from_secs(if is_silent { 60 } else { 0 }),
         }
     }
 

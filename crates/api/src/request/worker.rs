@@ -5,10 +5,7 @@ use clap::builder::PossibleValue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::store::{Heartbeat as CoreHeartbeat, NewWorker, WorkerCommand};
-use windlass_core::{
-    BootId, Clock, Error as CoreError, JobId, QueueName, Renewal, Result, Store, SystemClock,
-    Timestamp, Token,
-};
+use windlass_core::{BootId, Error as CoreError, JobId, QueueName, Renewal, Result, Store, Token};
 
 use super::claim::lease;
 use super::{ApiResult, StoreRequest};
@@ -206,12 +203,8 @@ impl StoreRequest for Workers {
     type Reply = Vec<WorkerReply>;
 
     async fn execute(self, store: &dyn Store) -> ApiResult<Vec<WorkerReply>> {
-        let now = Timestamp::from_ms(SystemClock.now_us() / 1000);
         let workers = store.workers().await?;
-        Ok(workers
-            .iter()
-            .map(|worker| WorkerReply::new(worker, now))
-            .collect())
+        Ok(workers.iter().map(WorkerReply::new).collect())
     }
 }
 

@@ -8,6 +8,7 @@ use windlass::{Error, QueueName, Store};
 use windlass_api::ClaimReply;
 use windlass_api::request::{Claim, ClaimMode};
 
+use super::hint;
 use super::verb::{OnQueue, Print};
 use crate::exit::{Exit, Result};
 use crate::output::Output;
@@ -73,11 +74,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
 /// Explains why there was no job.
 async fn why_empty(store: &dyn Store, queue: &QueueName) -> String {
     match store.stats(queue).await {
-        Ok(None) => {
-            format!(
-                "no job available: queue {queue} does not exist yet; the first enqueue creates it"
-            )
-        }
+        Ok(None) => format!("no job available: {}", hint::unused(store, queue).await),
         Ok(Some(stats)) if stats.is_paused => format!(
             "no job available: queue {queue} is paused; resume it with `windlass queue resume {queue}`"
         ),

@@ -11,6 +11,7 @@ use clap::Args;
 use windlass_exec::Exec;
 use windlass_worker::{Connections, Options, Summary};
 
+use super::hint;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 use crate::signals::Signals;
@@ -54,6 +55,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let Some(stores) = arguments.worker.stores(session, &mut signals).await? else {
         return Ok(Exit::Ok);
     };
+    hint::note_unused(stores.store().as_ref(), &arguments.worker.queue, session).await;
     let exec = Exec::new(options);
     let summary = run_worker(&exec, stores, worker, &mut signals, || {}).await?;
     worker_args::print(session, &summary);

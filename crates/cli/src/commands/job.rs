@@ -7,9 +7,9 @@ pub(super) mod wait;
 
 use clap::Subcommand;
 use windlass::store::Change;
-use windlass_api::request::{Get, JobSelector, List, Wait};
+use windlass_api::request::{Get, List, Wait};
 
-use super::verb::{self, OnQueue};
+use super::verb::{self, OnQueue, OnQueues};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
@@ -18,33 +18,35 @@ use crate::session::Session;
 pub(crate) enum Command {
     /// Print the details of a job
     Get(OnQueue<Get>),
-    /// List jobs of a queue, page by page
+    /// List jobs of one or all queues, page by page
     #[command(
-        after_help = "Payloads and results are not shown; use `windlass job get`.\n\n\
-        Example:\n  windlass job list mail --state dead --limit 20"
+        override_usage = "windlass job list [OPTIONS] <QUEUE>|--all-queues",
+        after_help = "AGE is the time since the job became ready, started or ended; `in 5m` is the time until it is due. \
+        On a terminal, long kinds and errors are cut. `windlass job get` shows a job in full, with its payload and result.\n\n\
+        Examples:\n  windlass job list mail --state dead --limit 20\n  windlass job list --all-queues --state dead"
     )]
-    List(OnQueue<List>),
+    List(OnQueues<List>),
     /// Cancel waiting jobs; ask running ones to stop
     #[command(
-        override_usage = "windlass job cancel [OPTIONS] <QUEUE> <ID>...|--payload P|--unique-key K|--all",
+        override_usage = "windlass job cancel [OPTIONS] <QUEUE> <ID>...|--payload P|--unique-key K|--all\n       windlass job cancel [OPTIONS] --all --all-queues",
         after_help = "Examples:\n  windlass job cancel mail ID\n  windlass job cancel mail --all --kind letter"
     )]
     Cancel(change::CancelledJobs),
     /// Retry dead jobs
     #[command(
-        override_usage = "windlass job retry [OPTIONS] <QUEUE> <ID>...|--all",
+        override_usage = "windlass job retry [OPTIONS] <QUEUE> <ID>...|--all\n       windlass job retry [OPTIONS] --all --all-queues",
         after_help = "Examples:\n  windlass job retry mail ID\n  windlass job retry mail --all"
     )]
-    Retry(OnQueue<JobSelector>),
+    Retry(change::ChangedJobs),
     /// Delete finished jobs and free their ids
     #[command(
-        override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--all",
+        override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--all\n       windlass job delete [OPTIONS] --all --all-queues",
         after_help = "Example:\n  windlass job delete mail --all --state dead"
     )]
-    Delete(OnQueue<JobSelector>),
+    Delete(change::ChangedJobs),
     /// Run scheduled jobs now
     #[command(
-        override_usage = "windlass job promote [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all",
+        override_usage = "windlass job promote [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all\n       windlass job promote [OPTIONS] --all --all-queues",
         after_help = "Example:\n  windlass job promote mail ID"
     )]
     Promote(change::LiveJobs),

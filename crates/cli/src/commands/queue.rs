@@ -2,11 +2,13 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use windlass::{OpenMode, QueueName};
+use windlass::{OpenMode, QueueName, Store};
 use windlass_api::request::{Pause, Purge, QueueRequest, Queues, Resume, Stats};
 use windlass_api::{Error, QueueReply};
 
-use super::verb::{self, OnQueue};
+use super::confirm::{ConfirmArgs, Plan};
+use super::hint;
+use super::verb::{self, OnQueue, OnQueues};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
@@ -18,16 +20,30 @@ mod show;
 pub(crate) enum Command {
     /// Print the stats of all queues
     List,
-    /// Print the stats of a queue
-    Stats(OnQueue<Stats>),
+    /// Print the stats of a queue; of all queues, as `windlass queue list`
+    #[command(override_usage = "windlass queue stats [OPTIONS] <QUEUE>|--all-queues")]
+    Stats(OnQueues<Stats>),
     /// Pause a queue: claims get no jobs; running jobs continue and enqueue still works
     Pause(OnQueue<Pause>),
     /// Resume a paused queue
     Resume(OnQueue<Resume>),
     /// Permanently delete all ready and scheduled jobs of a queue
-    Purge(OnQueue<Purge>),
+    #[command(
+        after_help = "Examples:\n  windlass queue purge mail --dry-run\n  windlass queue purge mail --yes"
+    )]
+    Purge(PurgeArgs),
     /// Print or change the settings of a queue
     Set(set::Arguments),
+}
+
+/// Arguments of `purge`.
+#[derive(Debug, Args)]
+pub(crate) struct PurgeArgs {
+    #[command(flatten)]
+    purge: OnQueue<Purge>,
+
+    #[command(flatten)]
+    confirm: ConfirmArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,12 +62,15 @@ struct PurgeReply<'a> {
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
         Command::List => verb::run_on_store(Queues {}, session).await,
-        Command::Stats(arguments) => verb::run(arguments, session).await,
+        Command::Stats(arguments) => match arguments.on_one() {
+            Some(one) => verb::run(one, session).await,
+            None => verb::run_on_store(Queues {}, session).await,
+        },
         Command::Pause(arguments) => {
             set_paused(arguments, OpenMode::CreateIfMissing, session).await
         }
         Command::Resume(arguments) => set_paused(arguments, OpenMode::MustExist, session).await,
-        Command::Purge(arguments) => purge(&arguments.queue, session).await,
+        Command::Purge(arguments) => purge(arguments, session).await,
         Command::Set(arguments) => set::run(arguments, session).await,
     }
 }
@@ -69,7 +88,7 @@ where
         paused,
         ..
     } = request.execute(store.as_ref(), &queue).await?;
-    note_if_new(&queue, is_new, session);
+    note_if_new(store.as_ref(), &queue, is_new, session).await;
     let reply = PauseReply {
         queue: name,
         paused,
@@ -80,10 +99,20 @@ where
     Ok(Exit::Ok)
 }
 
-async fn purge(queue: &QueueName, session: &mut Session) -> Result<Exit> {
+async fn purge(arguments: PurgeArgs, session: &mut Session) -> Result<Exit> {
+    let queue = &arguments.purge.queue;
     let store = session.store().await?;
-    if store.stats(queue).await?.is_none() {
-        return Err(Error::queue_not_found(queue).into());
+    let stats = store.stats(queue).await?;
+    let stats = stats.ok_or_else(|| Error::queue_not_found(queue))?;
+    let plan = Plan {
+        verb: Purge::OP,
+        which: "waiting".to_owned(),
+        kind: None,
+        counts: vec![(queue.clone(), stats.ready + stats.scheduled)],
+        all_queues: false,
+    };
+    if let Some(exit) = arguments.confirm.stops(&plan, session)? {
+        return Ok(exit);
     }
     let mut purged = 0;
     loop {
@@ -102,10 +131,12 @@ async fn purge(queue: &QueueName, session: &mut Session) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Notes that a queue was created, since a typo in its name creates an unwanted one.
-fn note_if_new(queue: &QueueName, is_new: bool, session: &mut Session) {
-    if is_new {
-        let note = format!("queue {queue} did not exist and was created");
-        session.output.note(&note);
+/// Notes that a queue was created, since a typing error in its name creates an unwanted one.
+async fn note_if_new(store: &dyn Store, queue: &QueueName, is_new: bool, session: &mut Session) {
+    if !is_new || session.global.json {
+        return;
     }
+    let hint = hint::typing_error(store, queue).await;
+    let hint = hint.unwrap_or_else(|| format!("queue {queue} did not exist and was created"));
+    session.output.note(&hint);
 }

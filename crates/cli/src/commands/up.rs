@@ -14,6 +14,7 @@ use windlass_worker::Options;
 use super::exec::program_args::ProgramArgs;
 use super::exec::worker_args::{self, RunArgs};
 use super::exec::{self, REAP_TIMEOUT};
+use super::hint;
 use super::serve::{self, HttpArguments};
 use crate::env;
 use crate::exit::{CliError, Exit, Result};
@@ -81,6 +82,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let Some(stores) = worker_args::stores(session, arguments.process, &mut signals).await? else {
         return Ok(Exit::Ok);
     };
+    hint::note_unused(stores.store().as_ref(), &arguments.queue, session).await;
     let server = serve::open(&stores, options, session).await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop.clone()));

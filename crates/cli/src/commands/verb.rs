@@ -22,6 +22,47 @@ pub(crate) struct OnQueue<R: Args> {
     pub(super) request: R,
 }
 
+/// A request on one queue, or on all.
+#[derive(Debug, Args)]
+pub(crate) struct OnQueues<R: Args> {
+    /// Queue name
+    #[arg(required_unless_present = "all_queues")]
+    queue: Option<QueueName>,
+
+    /// All queues of the store
+    #[arg(long, conflicts_with = "queue")]
+    pub(super) all_queues: bool,
+
+    #[command(flatten)]
+    pub(super) request: R,
+}
+
+impl<R: Args> OnQueues<R> {
+    /// Returns the request if it is on one queue.
+    pub(super) fn on_one(self) -> Option<OnQueue<R>> {
+        let request = self.request;
+        self.queue.map(|queue| OnQueue { queue, request })
+    }
+
+    /// Returns the queue, or all queues by name.
+    pub(super) async fn queues(&self, store: &dyn Store) -> Result<Vec<QueueName>> {
+        match &self.queue {
+            Some(queue) => Ok(vec![queue.clone()]),
+            None => Ok(store.queues().await?),
+        }
+    }
+
+    /// Opens the store, which must exist, if the request is valid.
+    pub(super) async fn store(
+        &self,
+        request: &impl QueueRequest,
+        session: &Session,
+    ) -> Result<Arc<dyn Store>> {
+        let any = QueueName::new("any")?;
+        store_for(request, self.queue.as_ref().unwrap_or(&any), session).await
+    }
+}
+
 /// A reply that can be printed as text.
 pub(crate) trait Print: Serialize {
     fn print(&self, output: &mut Output);

@@ -11,6 +11,7 @@ use windlass_worker::GRACE_DEFAULT;
 
 use super::exec::child;
 use super::exec::worker_args::{self, WorkerArgs};
+use super::hint;
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 use crate::signals::Signals;
@@ -62,6 +63,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let Some(stores) = args.stores(session, &mut signals).await? else {
         return Ok(Exit::Ok);
     };
+    hint::note_unused(stores.store().as_ref(), &args.queue, session).await;
     let resident = Resident::start(ResidentOptions {
         command,
         starter: Starter::new(child::launch(), environment, worker_args::log_sink())?,

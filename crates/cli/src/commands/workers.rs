@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use windlass::duration;
 use windlass_api::WorkerReply;
 use windlass_api::request::{
     CommandWorker, CommandWorkerReply, FailWorker, FailWorkerReply, Workers,
@@ -24,6 +25,10 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List workers; the same as `windlass workers`
+    #[command(
+        after_help = "States: idle, busy, paused, draining (finishes its jobs, then exits), late (no heartbeat for 8 seconds), \
+        lost (none for 30 seconds: other workers get its jobs)"
+    )]
     List,
     /// Send a command to a worker, delivered with its next heartbeat
     #[command(name = "command")]
@@ -57,28 +62,28 @@ impl Print for FailWorkerReply {
 impl Print for Vec<WorkerReply> {
     fn print(&self, output: &mut Output) {
         if self.is_empty() {
-            output.note("no workers");
+            output.note("no workers: start one with `windlass exec` or `windlass worker`");
         }
         let row = |worker: &WorkerReply| {
-            let last_seen = Duration::from_millis(worker.last_seen_ms).as_secs_f64();
+            let last_seen = Duration::from_millis(worker.last_seen_ms);
             vec![
                 worker.id.clone(),
+                worker.state.to_owned(),
+                worker.running.len().to_string(),
+                format!("{} ago", duration::short(last_seen)),
                 worker.host.clone(),
                 worker.pid.to_string(),
                 worker.queues.join(","),
-                worker.state.to_owned(),
-                worker.running.len().to_string(),
-                format!("{last_seen:.1}s ago"),
             ]
         };
         let header = [
             "id",
-            "host",
-            "pid",
-            "queues",
             "state",
             "running",
             "last seen",
+            "host",
+            "pid",
+            "queues",
         ];
         output.table(&header, self.iter().map(row).collect());
     }

@@ -52,6 +52,26 @@ fn a_queue_that_a_command_creates_is_noted() {
 }
 
 #[test]
+fn a_queue_name_that_looks_like_a_typing_error_is_noted() {
+    let sandbox = Sandbox::new();
+    sandbox.run("enqueue letters x").ok();
+    let hint = |name: &str| format!("new queue {name}; did you mean letters?");
+
+    for (line, name) in [
+        ("claim leters", "leters"),
+        ("job cancel leters --all --dry-run", "leters"),
+        ("exec --queue leters --burst -- true", "leters"),
+        ("queue pause lettres", "lettres"),
+        ("queue set lettters dead_age=1h", "lettters"),
+    ] {
+        let ran = sandbox.run(line).ok();
+        assert!(ran.stderr.contains(&hint(name)), "{line}: {}", ran.stderr);
+    }
+    let ran = sandbox.run("queue pause lttters --json").ok();
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
 fn a_claim_of_more_than_the_limit_is_rejected() {
     let sandbox = Sandbox::new();
     sandbox.run("enqueue q x").ok();

@@ -223,7 +223,7 @@ fn the_documented_permissions_are_sufficient_for_everything() {
     run("queue set q partitions=2 dead_age=1h dedup_for=1ms").ok();
     run("enqueue q x").ok();
     run("queue list").ok();
-    run("queue purge q").ok();
+    run("queue purge q --yes").ok();
     run("workers").ok();
     run("audit").ok();
     run("doctor").ok();

@@ -63,6 +63,7 @@ local NOTHING_FOUND, CLAIM_AGAIN, NEXT_DUE = 0, 1, -1 -- in CLAIM_NEXT; less the
 local VALUES_ONLY, VALUES_AND_OPTS = 1, 2 -- what follows the ids
 local JOB_ID, JOB_STATE, JOB_PAYLOAD, JOB_OPTS, JOB_LEASE, JOB_OWNER = 1, 2, 3, 4, 5, 6
 local JOB_END, JOB_DUE, JOB_ERROR, JOB_RESULT, JOB_PROGRESS, JOB_STOPPING = 7, 8, 9, 10, 11, 12
+local JOB_LEASE_UNTIL = 13
 local CURRENT_ENTRY, STALE_ENTRY = '+', '-' -- of a ready list, in an audit
 local RULES_LOST, STATS_LOST = 'rules', 'figures' -- after the first page of an audit
 

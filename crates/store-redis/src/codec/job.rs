@@ -100,6 +100,7 @@ impl RawJob {
             reason: None,
             worker: None,
             token: None,
+            lease_until: None,
             is_cancel_requested: false,
             id: self.id.clone(),
         };

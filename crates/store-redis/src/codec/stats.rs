@@ -214,7 +214,7 @@ mod tests {
                 rescued: 47,
             },
             last_minute: Rates {
-                enqueued: 13,
+                enqueued: 12 + 13,
                 finished: 0,
             },
         };

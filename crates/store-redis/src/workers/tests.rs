@@ -2,6 +2,8 @@
 
 mod registry;
 
+use std::time::Duration;
+
 use windlass_core::ErrorKind;
 
 use super::*;
@@ -67,12 +69,11 @@ fn a_worker_is_read_back_as_it_registered_and_sent_heartbeats() {
     assert!(!has_more);
     let expected = WorkerRecord {
         new: new_worker(),
-        is_busy: true,
         running: heartbeat.running,
         command: WorkerCommand::Pause,
         started_at: Timestamp::from_ms(5_000),
         last_seen: Timestamp::from_ms(6_000),
-        is_silent: false,
+        silent_for: Duration::from_millis(59_999),
     };
     assert_eq!(workers.into_vec(), [expected]);
 }
@@ -90,7 +91,7 @@ fn a_worker_without_queues_and_jobs_is_idle_and_falls_silent() {
         .unwrap();
 
     let worker = workers.into_vec().remove(0);
-    assert!(worker.is_silent && !worker.is_busy);
+    assert!(worker.is_silent());
     assert_eq!((worker.new, worker.running), (new, vec![]));
 }
 

@@ -26,6 +26,26 @@ pub async fn a_lease_ends_at_its_end(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
+pub async fn a_running_job_shows_the_end_of_its_lease(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a", "b"]).await?;
+    assert_eq!(fixture.job("a").await?.lease_until, None);
+    let claim = fixture.take(1).await?;
+    fixture.take_as(&boot("worker"), 1, 1).await?;
+    let until = fixture.now().plus(LEASE_DEFAULT);
+    for job in ["a", "b"] {
+        assert_eq!(fixture.job(job).await?.lease_until, Some(until), "{job}");
+    }
+
+    fixture.advance(secs(20));
+    let renewed = fixture.renew(claim.token).await?;
+
+    assert_eq!(fixture.job("a").await?.lease_until, renewed.until);
+    assert_eq!(fixture.job("b").await?.lease_until, Some(until));
+    fixture.release(lease_of(&claim, 0)).await?;
+    assert_eq!(fixture.job("a").await?.lease_until, None);
+    Ok(())
+}
+
 pub async fn the_token_decides_and_not_the_clock(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a", "b", "c", "d", "e"]).await?;
     let claim = fixture.take(5).await?;

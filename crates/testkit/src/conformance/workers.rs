@@ -1,6 +1,8 @@
 //! Workers: records, heartbeats, commands, and the jobs of workers that leave or fail.
 
-use windlass_core::store::{Claimer, Heartbeat, NewWorker, WorkerCommand, WorkerRecord};
+use windlass_core::store::{
+    Claimer, Heartbeat, NewWorker, WorkerCommand, WorkerRecord, WorkerState,
+};
 use windlass_core::{
     BootId, Claim, ClaimRequest, ErrorKind, JobState, LeaseTime, OutcomeStatus, QueueName, Result,
 };
@@ -48,12 +50,11 @@ pub async fn a_registered_worker_is_known(fixture: &Fixture) -> Result<()> {
     let now = fixture.now();
     let expected = WorkerRecord {
         new,
-        is_busy: false,
         running: vec![],
         command: WorkerCommand::Continue,
         started_at: now,
         last_seen: now,
-        is_silent: false,
+        silent_for: ms(0),
     };
     assert_eq!(record(fixture, &one).await?, Some(expected));
     Ok(())
@@ -92,15 +93,11 @@ pub async fn a_heartbeat_shows_what_a_worker_does(fixture: &Fixture) -> Result<(
     let seen = record(fixture, &one)
         .await?
         .expect("the worker is registered");
-    assert!(seen.is_busy);
+    assert_eq!(seen.state(), WorkerState::Busy);
     assert_eq!((seen.running, seen.last_seen), (running, fixture.now()));
     beat(fixture, &one).await?;
-    assert!(
-        !record(fixture, &one)
-            .await?
-            .expect("the worker is registered")
-            .is_busy
-    );
+    let seen = record(fixture, &one).await?;
+    assert_eq!(seen.map(|worker| worker.state()), Some(WorkerState::Idle));
     Ok(())
 }
 
@@ -136,16 +133,42 @@ pub async fn a_silent_worker_must_register_again(fixture: &Fixture) -> Result<()
 
     fixture.advance(almost(secs(60)));
     assert_eq!(
-        record(fixture, &one).await?.map(|worker| worker.is_silent),
+        record(fixture, &one)
+            .await?
+            .map(|worker| worker.is_silent()),
         Some(false)
     );
 
     fixture.advance(ms(1));
     assert_eq!(
-        record(fixture, &one).await?.map(|worker| worker.is_silent),
+        record(fixture, &one)
+            .await?
+            .map(|worker| worker.is_silent()),
         Some(true)
     );
     assert_eq!(beat(fixture, &one).await?, WorkerCommand::Reregister);
+    Ok(())
+}
+
+pub async fn a_worker_without_heartbeats_is_late_then_lost(fixture: &Fixture) -> Result<()> {
+    let one = boot("one");
+    register(fixture, &one).await?;
+
+    for (silence, state) in [
+        (almost(secs(8)), WorkerState::Idle),
+        (secs(8), WorkerState::Late),
+        (almost(secs(30)), WorkerState::Late),
+        (secs(30), WorkerState::Lost),
+    ] {
+        beat(fixture, &one).await?;
+        fixture.advance(silence);
+        let seen = record(fixture, &one).await?;
+        assert_eq!(
+            seen.map(|worker| worker.state()),
+            Some(state),
+            "{silence:?}"
+        );
+    }
     Ok(())
 }
 

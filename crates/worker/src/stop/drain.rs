@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
+use windlass_core::store::WorkerCommand;
 
 use crate::claim::release_unstarted;
 use crate::events;
@@ -68,6 +69,7 @@ async fn finish(shared: &Arc<Shared>, started: Instant) {
         .saturating_sub(shared.options.stop_wait)
         .max(grace / 2);
     let idle = || shared.run_queue.wait_until_idle();
+    announce(shared);
     let mut waited = wait_for(shared, remaining(started, ask_after), idle()).await;
     if waited == Waited::Done {
         return;
@@ -86,6 +88,19 @@ async fn finish(shared: &Arc<Shared>, started: Instant) {
     if waited == Waited::StoppedNow {
         let _ = timeout(STOP_NOW_WAIT, idle()).await;
     }
+}
+
+/// Makes `windlass workers` show a worker that still runs jobs as draining: its command becomes `stop`, as
+/// if an operator had sent it. Best effort, since nothing depends on it.
+fn announce(shared: &Arc<Shared>) {
+    if shared.run_queue.is_empty() {
+        return;
+    }
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        let store = &shared.connections.store;
+        let _ = store.command(&shared.boot(), WorkerCommand::Stop).await;
+    });
 }
 
 #[derive(PartialEq, Eq)]

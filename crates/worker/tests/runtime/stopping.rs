@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use windlass_core::store::WorkerState;
 use windlass_core::{Change, JobState, Mode, NewJob, Target};
 use windlass_worker::{AttemptContext, Outcome, StopReason};
 
@@ -21,6 +22,24 @@ async fn a_stopping_worker_finishes_what_it_runs_and_leaves() {
     assert_eq!(summary.succeeded, 1);
     assert_eq!(fixture.get(&id).await.state, JobState::Succeeded);
     assert!(fixture.store.workers().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_worker_that_finishes_its_jobs_is_listed_as_draining() {
+    let fixture = Fixture::new();
+    let never = |_: AttemptContext| never_returns();
+    let (_, worker) = fixture.start_with_job(fixture.options(), never).await;
+
+    worker.stopper.stop();
+
+    let draining = async {
+        while fixture.store.workers().await.unwrap()[0].state() != WorkerState::Draining {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(SOON, draining).await.unwrap();
+    worker.stopper.stop_now();
+    worker.ended().await.unwrap();
 }
 
 #[tokio::test]

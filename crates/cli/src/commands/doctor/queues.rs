@@ -100,7 +100,7 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Ve
     }
     let has_worker = workers
         .iter()
-        .any(|worker| !worker.is_silent && worker.new.queues.contains(queue));
+        .any(|worker| !worker.is_silent() && worker.new.queues.contains(queue));
     if stats.ready > 0 && !has_worker && !stats.is_paused {
         let message = format!(
             "{} jobs ready, but no worker claims from this queue",
@@ -164,7 +164,7 @@ mod tests {
     fn worker(is_silent: bool) -> WorkerRecord {
         let mut worker = sample::worker("w-1");
         worker.new.queues.push(mail());
-        worker.is_silent = is_silent;
+        worker.silent_for = Duration::from_secs(if is_silent { 60 } else { 0 });
         worker
     }
 

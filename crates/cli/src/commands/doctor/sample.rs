@@ -16,11 +16,10 @@ pub(super) fn worker(name: &str) -> WorkerRecord {
             version: String::new(),
             queues: Vec::new(),
         },
-        is_busy: false,
         running: Vec::new(),
         command: WorkerCommand::Continue,
         started_at: Timestamp::default(),
         last_seen: Timestamp::default(),
-        is_silent: false,
+        silent_for: std::time::Duration::ZERO,
     }
 }

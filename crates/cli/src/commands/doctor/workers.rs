@@ -10,7 +10,7 @@ const NAMED_MAX: usize = 3;
 /// Checks all registered workers.
 pub(super) fn examine(workers: &[WorkerRecord], checks: &mut Vec<Check>) {
     let (silent, alive): (Vec<&WorkerRecord>, Vec<&WorkerRecord>) =
-        workers.iter().partition(|worker| worker.is_silent);
+        workers.iter().partition(|worker| worker.is_silent());
     checks.push(presence(&silent, alive.len()));
     checks.extend(version(&alive));
 }
@@ -80,13 +80,15 @@ fn few(mut names: Vec<String>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::sample;
     use super::*;
 
     fn worker(name: &str, version: &str, is_silent: bool) -> WorkerRecord {
         let mut worker = sample::worker(name);
         version.clone_into(&mut worker.new.version);
-        worker.is_silent = is_silent;
+        worker.silent_for = Duration::from_secs(if is_silent { 60 } else { 0 });
         worker
     }
 

@@ -30,7 +30,7 @@ pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         let store = session.store_or_create().await?;
         let is_new = store.stats(&queue).await?.is_none();
         let settings = store.set(&queue, pairs).await?;
-        note_if_new(&queue, is_new, session);
+        note_if_new(store.as_ref(), &queue, is_new, session).await;
         settings
     };
     let reply = SettingsReply::new(&queue, &settings);

@@ -62,19 +62,13 @@ impl Print for QueueReply {
             ("total dead", number(self.total.dead)),
             ("total cancelled", number(self.total.cancelled)),
             ("total rescued", number(self.total.rescued)),
-            (
-                "enqueued, last full minute",
-                number(self.last_minute.enqueued),
-            ),
-            (
-                "finished, last full minute",
-                number(self.last_minute.finished),
-            ),
+            ("enqueued, last minute", number(self.last_minute.enqueued)),
+            ("finished, last minute", number(self.last_minute.finished)),
         ]);
     }
 }
 
 fn oldest(queue: &QueueReply) -> String {
     let age = queue.oldest_ms.map(Duration::from_millis);
-    age.map(duration::format).unwrap_or_default()
+    age.map(duration::short).unwrap_or_default()
 }
