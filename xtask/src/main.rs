@@ -16,7 +16,7 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// Run what CI runs: fmt, clippy, tidy, redis, peers, tests, a part of matrix, docs, deny
+    /// Run what CI runs: fmt, clippy, tidy, redis, peers, tests, a part of matrix, prometheus, docs, deny
     Check {
         /// Run only fmt, tidy, clippy and the fast tests
         #[arg(long)]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Unpacks Redis 8.0 and Valkey 8.1 of Debian 13 into the current folder, with every library they need. Needs no root
+# Unpacks Redis 8.0, Valkey 8.1 and Prometheus of Debian 13 into the current folder, with every library they need. Needs no root
 # and installs nothing on the system.
 set -eu
 apt=$PWD/apt
@@ -12,14 +12,14 @@ private_apt_get() {
         -o APT::Update::Error-Mode=any -o Debug::NoLocking=true -o APT::Sandbox::User= -o Acquire::Languages=none -o Acquire::Retries=1 "$@"
 }
 private_apt_get update
-private_apt_get install --yes --no-install-recommends --download-only redis-server valkey-server
+private_apt_get install --yes --no-install-recommends --download-only redis-server valkey-server prometheus
 for package in apt/archives/*.deb; do
     dpkg-deb --extract "$package" .
 done
 rm -r apt
 
 # The programs need the libraries of their release, which their loader finds.
-for program in redis-server valkey-server; do
+for program in redis-server valkey-server prometheus promtool; do
     cat >"$program" <<'SCRIPT'
 #!/bin/sh
 lib=$(echo "${0%/*}"/usr/lib/*-linux-gnu)

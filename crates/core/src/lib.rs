@@ -18,7 +18,8 @@
 //! [`retry`] computes when a failed job runs again; [`token`], [`claim`] and [`outcome`] cover a lease from
 //! claim to outcome; [`change`] is what operators do to jobs; [`queue`], [`worker`] and [`maintenance`] are
 //! stats, worker records and housekeeping; [`store`] is the trait that ties them together, with all their
-//! types, [`error`] its errors, and [`wait`] waits for jobs and outcomes.
+//! types, [`error`] its errors, and [`wait`] waits for jobs and outcomes. [`metrics`] names what workers and
+//! servers measure.
 
 pub mod change;
 pub mod claim;
@@ -32,6 +33,7 @@ pub mod job;
 mod keep;
 pub mod limits;
 pub mod maintenance;
+pub mod metrics;
 pub mod name;
 pub mod notification;
 pub mod outcome;

@@ -8,6 +8,8 @@ use serde::Serialize;
 use windlass_api::{Code, Error};
 use windlass_core::Error as CoreError;
 
+use crate::metrics::count_store_error;
+
 /// The default `Retry-After` in seconds.
 const RETRY_AFTER: u64 = 1;
 
@@ -94,6 +96,7 @@ impl HttpError {
 
     /// Builds the response.
     pub(crate) fn response(self, request_id: &str) -> Response<Body> {
+        count_store_error(self.inner.code.as_str());
         let document = ProblemDocument::new(self.inner, request_id.to_owned());
         let text = serde_json::to_string(&document).unwrap_or_default();
         let mut response = Response::new(Body::from(text));

@@ -38,6 +38,7 @@ mod timeouts;
 pub mod token;
 pub mod trusted_file;
 
+pub use crate::metrics::{MetricValue, MetricsListener, MetricsRecorder};
 pub use client::HttpClient;
 pub use error::ProblemDocument;
 pub use extra::ExtraRoute;

@@ -49,7 +49,8 @@ impl Grant {
         self.allows_name(queue.as_str())
     }
 
-    fn allows_name(&self, queue: &str) -> bool {
+    /// Returns whether the caller may access the queue of this name.
+    pub(crate) fn allows_name(&self, queue: &str) -> bool {
         let mut patterns = self.queues.iter();
         patterns.any(|pattern| pattern.matches(queue))
     }

@@ -15,6 +15,7 @@ use crate::counters::Counters;
 use crate::events::{Hub, Tickets};
 use crate::extra::ExtraRoute;
 use crate::guard::AuthFailures;
+use crate::metrics::MetricsRecorder;
 use crate::scope::Grant;
 use crate::serve::Options;
 use crate::timeouts::Timeouts;
@@ -51,6 +52,8 @@ pub(crate) struct AppState {
     pub(crate) hub: Hub,
     pub(crate) tickets: Tickets,
     pub(crate) counters: Counters,
+    /// The metrics of this process.
+    pub(crate) recorder: &'static MetricsRecorder,
     pub(crate) auth_failures: AuthFailures,
     pub(crate) requests: Arc<Semaphore>,
     requests_max: usize,
@@ -99,6 +102,7 @@ impl AppState {
             timeouts: options.timeouts,
             tickets: Tickets::default(),
             counters: Counters::default(),
+            recorder: MetricsRecorder::install(),
             auth_failures: AuthFailures::default(),
             requests: Arc::new(Semaphore::new(options.requests_max)),
             requests_max: options.requests_max,

@@ -86,7 +86,6 @@ impl Shared {
             return;
         }
         queue.claim_limit.grow();
-        queue.metrics.claimed.increment(attempts.len() as u64);
         let claimed = attempts.into_iter().map(|attempt| ClaimedAttempt {
             queue: Arc::clone(queue),
             attempt,
@@ -113,11 +112,13 @@ impl Shared {
         jobs.into_iter()
             .enumerate()
             .map(|(index, job)| {
-                queue.metrics.wait.record(wait(job.due_at));
+                let waited = wait(job.due_at);
                 let origin = Arc::clone(&queue.origin);
                 let expiry = Arc::clone(&expiry);
                 let timeout = self.options.timeout;
-                Arc::new(Attempt::new(origin, job, (token, index), expiry, timeout))
+                let attempt = Attempt::new(origin, job, (token, index), expiry, timeout);
+                attempt.metrics.wait.record(waited);
+                Arc::new(attempt)
             })
             .collect()
     }

@@ -7,6 +7,7 @@ use windlass_core::{Error, Result};
 
 use crate::events;
 use crate::lock::lock;
+use crate::metrics::count_store_error;
 
 /// Logs when the store of a process cannot be used any more, and when it can be used again: once each,
 /// however many callers notice it and however often they retry.
@@ -64,6 +65,7 @@ impl StoreCaller {
 
     /// Records that a call failed and will be retried.
     pub fn failed(&mut self, error: &Error) {
+        count_store_error(error);
         if std::mem::replace(&mut self.is_failing, true) {
             return;
         }

@@ -9,7 +9,7 @@ use windlass_core::{BootId, QueueName, Store};
 use crate::claim::held_claims::HeldClaims;
 use crate::claim::limit::ClaimLimit;
 use crate::lock::lock;
-use crate::metrics::QueueMetrics;
+use crate::metrics::{KindsLeft, QueueMetrics};
 use crate::options::Source;
 use crate::run::attempt::{Attempt, Origin};
 use crate::run::outcome_queue::OutcomeQueue;
@@ -35,7 +35,6 @@ pub(crate) struct QueueState {
     /// Makes a blocking claim restart: a suspect job has ended, and the store sends no notification
     /// that this worker may claim the next suspect.
     pub(crate) claim_again: Notify,
-    pub(crate) metrics: QueueMetrics,
 }
 
 impl QueueState {
@@ -43,14 +42,19 @@ impl QueueState {
         index: usize,
         source: &Source,
         slots: usize,
+        kinds_left: KindsLeft,
         store: Arc<dyn Store>,
         boot: BootId,
     ) -> Self {
         let queue = source.queue.clone();
+        let metrics = QueueMetrics::new(index, queue.as_str(), kinds_left);
         Self {
             index,
-            metrics: QueueMetrics::new(&queue),
-            origin: Arc::new(Origin::new(store, queue)),
+            origin: Arc::new(Origin {
+                store,
+                queue,
+                metrics,
+            }),
             held_claims: Mutex::new(HeldClaims::new(boot)),
             unleased: Mutex::default(),
             outcomes: OutcomeQueue::new(slots),
@@ -64,6 +68,10 @@ impl QueueState {
 
     pub(crate) fn name(&self) -> &QueueName {
         &self.origin.queue
+    }
+
+    pub(crate) fn metrics(&self) -> &QueueMetrics {
+        &self.origin.metrics
     }
 
     pub(crate) fn store(&self) -> &dyn Store {

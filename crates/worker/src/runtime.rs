@@ -13,6 +13,7 @@ use crate::events;
 use crate::handle::Handle;
 use crate::lease_thread::LeaseThread;
 use crate::lock::lock;
+use crate::metrics::RunningWorker;
 use crate::options::Options;
 use crate::run::report;
 use crate::shared::Shared;
@@ -50,6 +51,7 @@ impl Runtime {
     /// runtime that calls this.
     pub async fn run(self) -> Result<Summary> {
         let shared = self.0;
+        let _running = RunningWorker::start(shared.options.concurrency);
         let _ = shared.handlers.set(tokio::runtime::Handle::current());
         let Some(lease_thread) = LeaseThread::start(Arc::clone(&shared)).await? else {
             return Ok(Summary::default());

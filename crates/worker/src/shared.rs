@@ -11,8 +11,10 @@ use crate::connections::Connections;
 use crate::events;
 use crate::handle::Handle;
 use crate::lock::lock;
+use crate::metrics::KindsLeft;
 use crate::options::Options;
 use crate::queue_state::QueueState;
+use crate::run::attempt::Attempt;
 use crate::run::run_queue::RunQueue;
 use crate::stop::deadlines::Deadlines;
 use crate::stop::phase::Stopper;
@@ -43,10 +45,18 @@ impl Shared {
         handler: Arc<dyn Handle>,
     ) -> Self {
         let boot = BootId::generate();
+        let kinds_left = KindsLeft::default();
         let queues = options.queues.iter().enumerate().map(|(index, source)| {
             let store = Arc::clone(&connections.store);
             let slots = source.concurrency.unwrap_or(options.concurrency);
-            Arc::new(QueueState::new(index, source, slots, store, boot.clone()))
+            Arc::new(QueueState::new(
+                index,
+                source,
+                slots,
+                kinds_left.clone(),
+                store,
+                boot.clone(),
+            ))
         });
         Self {
             limits: connections.store.limits(),
@@ -94,16 +104,15 @@ impl Shared {
         }
     }
 
-    /// Counts the store's replies to outcomes of a queue.
-    pub(crate) fn count(
+    /// Counts the store's replies to the outcomes of attempts.
+    pub(crate) fn count<'a>(
         &self,
-        queue: &QueueState,
-        statuses: impl IntoIterator<Item = OutcomeStatus>,
+        ended: impl IntoIterator<Item = (&'a Arc<Attempt>, OutcomeStatus)>,
     ) {
         let mut summary = lock(&self.summary);
-        for status in statuses {
+        for (attempt, status) in ended {
             summary.count(status);
-            queue.metrics.count(status);
+            attempt.metrics.count(status);
         }
     }
 

@@ -25,6 +25,9 @@ const NO_DENY: &str = "cargo-deny is not installed, so licences and advisories a
 const NO_ROOT: &str = "tests named needs_root give files to another user, which only root may do; \
                        run them with `sudo -E cargo test -p windlass-store-sqlite needs_root`";
 
+const NO_PROMETHEUS: &str = "Prometheus could not be installed, for the reason above, so alerts, dashboard and the text \
+                             of /metrics are not checked by it";
+
 const NAMED: &str = "the failing test is named above; run it alone by its name";
 
 /// One step of a check.
@@ -143,6 +146,7 @@ fn full(
         tests(has_nextest),
         root_tests(is_root),
         newer_servers(servers),
+        prometheus(servers),
         cargo_step(
             "docs",
             &["doc --workspace --no-deps"],
@@ -205,6 +209,12 @@ fn newer_servers(installed: &Result<(), String>) -> Step {
     Step::new("matrix", Work::Matrix, matrix::NEXT).unless(installed.is_err(), matrix::NEEDS)
 }
 
+/// The tests on a real Prometheus, which is installed with the servers.
+fn prometheus(installed: &Result<(), String>) -> Step {
+    let command = "nextest run --package windlass-cli --test metrics --run-ignored only";
+    cargo_step("prometheus", &[command], NAMED).unless(installed.is_err(), NO_PROMETHEUS)
+}
+
 fn fast_tests(has_nextest: bool) -> Step {
     // Without `--tests`, `cargo test` would build doc tests too.
     let runner = if has_nextest {
@@ -256,6 +266,7 @@ mod tests {
         let step = newer_servers(&Err("no network".to_owned()));
         assert!(step.not_run.is_some_and(|why| why.contains("Valkey")));
         assert!(newer_servers(&Ok(())).not_run.is_none());
+        assert!(prometheus(&Err(String::new())).not_run.is_some());
     }
 
     #[test]

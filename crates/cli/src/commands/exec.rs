@@ -52,6 +52,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let mut worker = arguments.worker.options()?;
     worker.stop_wait = options.kill_after + REAP_TIMEOUT;
     let mut signals = Signals::listen()?;
+    arguments.worker.serve_metrics(session).await?;
     let Some(stores) = arguments.worker.stores(session, &mut signals).await? else {
         return Ok(Exit::Ok);
     };

@@ -9,8 +9,8 @@ use clap::Args;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use tokio::task::JoinHandle;
-use windlass::{QueueName, StoreUrl};
 use windlass::runtime::Connections;
+use windlass::{QueueName, StoreUrl};
 use windlass_interop::delayed_queue::DelayedQueueRoute;
 use windlass_server::{CancellationToken, HttpServer, Options, Tokens};
 

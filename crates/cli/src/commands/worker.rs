@@ -60,6 +60,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     worker.check()?;
     worker.stop_wait = kill_after + REAP_TIMEOUT;
     let mut signals = Signals::listen()?;
+    args.serve_metrics(session).await?;
     let Some(stores) = args.stores(session, &mut signals).await? else {
         return Ok(Exit::Ok);
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::page::blocks;
 
 /// Page, language, and what runs its blocks, or why nothing does.
-const RUN_BY: [(&str, &str, &str); 28] = [
+const RUN_BY: [(&str, &str, &str); 30] = [
     ("README.md", "sh", "readme.rs"),
     ("README.md", "rust,no_run", "compiled with the library"),
     ("README.md", "mermaid", "diagrams"),
@@ -37,6 +37,8 @@ const RUN_BY: [(&str, &str, &str); 28] = [
         "text",
         "lines of a log: tests/events.rs of the library",
     ),
+    ("docs/metrics.md", "sh", "tests/metrics"),
+    ("docs/metrics.md", "yaml", "tests/metrics/prometheus.rs"),
     ("docs/operate.md", "sh", "operate.rs"),
     ("docs/operate.md", "toml", "operate.rs"),
     ("docs/performance.md", "sh", "tests/bench"),

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use metrics::{Counter, counter};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use windlass_core::store::ClaimedJob;
@@ -12,6 +11,7 @@ use windlass_core::{JobLease, QueueName, Store, Token};
 
 use crate::boot_time::BootTime;
 use crate::lock::lock;
+use crate::metrics::{KindMetrics, KindsLeft, QueueMetrics};
 use crate::stop::StopReason;
 
 /// The most bytes of log lines kept for the error of a failed attempt.
@@ -22,17 +22,17 @@ const LAST_LINES_BYTES_MAX: usize = 2 * 1024;
 pub(crate) struct Origin {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) queue: QueueName,
-    /// How many of its handlers panicked.
-    pub(crate) panics: Counter,
+    pub(crate) metrics: QueueMetrics,
 }
 
 impl Origin {
+    /// A queue outside of a worker.
     pub(crate) fn new(store: Arc<dyn Store>, queue: QueueName) -> Self {
-        let panics = counter!("windlass_panics_total", "queue" => queue.to_string());
+        let metrics = QueueMetrics::new(0, queue.as_str(), KindsLeft::default());
         Self {
             store,
             queue,
-            panics,
+            metrics,
         }
     }
 }
@@ -67,6 +67,7 @@ pub(crate) struct Attempt {
     pub(crate) index: usize,
     pub(crate) expiry: Arc<LocalExpiry>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) metrics: Arc<KindMetrics>,
     is_ended: AtomicBool,
     stop_reason: Mutex<Option<StopReason>>,
     /// Created when the handler first asks for it; without it the handler cannot stop cooperatively.
@@ -88,6 +89,7 @@ impl Attempt {
     ) -> Self {
         let timeout = job.timeout.or(timeout);
         Self {
+            metrics: origin.metrics.of_kind(job.kind.as_ref()),
             origin,
             job,
             token,

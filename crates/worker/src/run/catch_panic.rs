@@ -16,7 +16,7 @@ pub async fn run_handler(
     start: impl FnOnce() -> AttemptFuture,
 ) -> Outcome {
     catch_panic(start).await.unwrap_or_else(|panic| {
-        context.0.origin.panics.increment(1);
+        context.0.origin.metrics.panics.increment(1);
         Outcome::failed(format!("the handler panicked: {panic}"))
     })
 }
@@ -131,7 +131,7 @@ mod tests {
             .unwrap();
         let count = Arc::new(AtomicU64::new(0));
         let mut origin = Origin::new(Arc::new(store), queue);
-        origin.panics = Counter::from_arc(Arc::clone(&count));
+        origin.metrics.panics = Counter::from_arc(Arc::clone(&count));
         let expiry = Arc::new(LocalExpiry::at(BootTime::NEVER));
         let (job, position) = (claim.jobs[0].clone(), (claim.token, 0));
         let attempt = Attempt::new(Arc::new(origin), job, position, expiry, None);

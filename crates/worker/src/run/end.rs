@@ -88,7 +88,7 @@ impl Shared {
             .held_claims()
             .remove(std::slice::from_ref(attempt), true);
         if is_first {
-            self.count(queue, [OutcomeStatus::LeaseLost]);
+            self.count([(attempt, OutcomeStatus::LeaseLost)]);
             let consequence = "stopping the attempt; another worker may run the job";
             events::lease_lost(queue, attempt, consequence);
             if watches_cancellation {
@@ -114,13 +114,17 @@ impl Shared {
             match outcome {
                 Outcome::Done(_) => {
                     summary.succeeded += 1;
+                    attempt.metrics.count(OutcomeStatus::Completed);
                     events::attempt_ended(queue, attempt, OutcomeStatus::Completed);
                 }
-                Outcome::Failed { error, .. } => {
+                outcome => {
                     summary.failed += 1;
-                    events::job_dead(queue, &attempt.job, &error);
+                    // It failed, and is not retried.
+                    attempt.metrics.count(OutcomeStatus::Dead);
+                    if let Outcome::Failed { error, .. } = outcome {
+                        events::job_dead(queue, &attempt.job, &error);
+                    }
                 }
-                _ => summary.failed += 1,
             }
             return;
         }

@@ -32,7 +32,7 @@ fn start(shared: &Arc<Shared>, claimed: ClaimedAttempt) {
         slot,
     } = claimed;
     attempt.start();
-    queue.metrics.running.increment(1);
+    queue.metrics().running.increment(1);
     let timeout = attempt.deadline().map(|deadline| {
         shared
             .deadlines
@@ -119,8 +119,8 @@ impl Drop for RunningAttempt {
         if let Some(key) = self.timeout {
             self.shared.deadlines.remove(key);
         }
-        self.queue.metrics.running.decrement(1);
-        self.queue.metrics.attempt.record(self.began.elapsed());
+        self.queue.metrics().running.decrement(1);
+        self.attempt.metrics.duration.record(self.began.elapsed());
         if let Some(next) = self.shared.run_queue.finish() {
             start(&self.shared, next);
         }

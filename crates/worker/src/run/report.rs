@@ -275,10 +275,11 @@ fn record(
         queue.claim_again.notify_one();
     }
     let Some(statuses) = statuses else {
-        return shared.count(queue, attempts.iter().map(|_| OutcomeStatus::LeaseLost));
+        let lost = |attempt| (attempt, OutcomeStatus::LeaseLost);
+        return shared.count(attempts.iter().map(lost));
     };
     for (attempt, status) in attempts.iter().zip(&statuses) {
         events::attempt_ended(queue, attempt, *status);
     }
-    shared.count(queue, statuses);
+    shared.count(attempts.iter().zip(statuses));
 }

@@ -1,6 +1,7 @@
 //! Shared by `exec`, `worker` and `up`: worker flags, signal handling and the summary.
 
 use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use windlass::store::LeaseTime;
 use windlass::{OpenMode, QueueName, duration};
 use windlass_exec::LogSink;
+use windlass_server::MetricsListener;
 use windlass_worker::{Connections, Handle, Options, Runtime, Source, Stopper, Summary};
 
 use crate::commands::start;
@@ -30,6 +32,10 @@ pub(crate) struct WorkerArgs {
 
     #[command(flatten)]
     pub(crate) run_args: RunArgs,
+
+    /// Serve metrics for Prometheus on this port, or address and port
+    #[arg(long, value_name = "ADDR", value_parser = metrics_address)]
+    metrics: Option<SocketAddr>,
 
     /// Exit when the queues are drained: nothing ready, scheduled or running
     #[arg(long)]
@@ -87,6 +93,16 @@ impl WorkerArgs {
         Ok(options)
     }
 
+    /// Serves metrics if `--metrics` is given. Call it before the worker starts.
+    pub(crate) async fn serve_metrics(&self, session: &mut Session) -> Result<()> {
+        if let Some(address) = self.metrics {
+            let listener = MetricsListener::bind(address).await?;
+            session.output.note(&format!("metrics: {}", listener.url()));
+            tokio::spawn(listener.run());
+        }
+        Ok(())
+    }
+
     /// Opens the store. Returns `None` if a signal arrives before it can be reached.
     pub(crate) async fn stores(
         &self,
@@ -115,6 +131,17 @@ impl RunArgs {
         }
         options.grace = self.grace.unwrap_or(options.grace);
         Ok(options)
+    }
+}
+
+/// Parses an address to listen on; a port alone is one of this machine.
+fn metrics_address(text: &str) -> std::result::Result<SocketAddr, &'static str> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    match port.parse() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text
+            .parse()
+            .map_err(|_| "use a port or an IP address with a port: 9187, 0.0.0.0:9187"),
     }
 }
 
