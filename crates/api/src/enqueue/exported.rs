@@ -10,7 +10,7 @@ use crate::fields::Fields;
 const MARKER_FIELDS: [&str; 2] = ["id", "created_at"];
 
 /// Fields that the new job does not inherit.
-const IGNORED_FIELDS: [&str; 14] = [
+const IGNORED_FIELDS: [&str; 15] = [
     "queue",
     "attempt",
     "expiries",
@@ -24,6 +24,7 @@ const IGNORED_FIELDS: [&str; 14] = [
     "error",
     "reason",
     "worker",
+    "lease_until",
     "cancel_requested",
 ];
 

@@ -94,7 +94,13 @@ fn all_queues_are_listed_page_by_page() {
     sandbox.run("job list a --all-queues").exits(2);
     sandbox.run("job list").exits(2);
     let stats = sandbox.run("queue stats --all-queues --json").ok().json();
-    assert_eq!(stats, sandbox.run("queue list --json").ok().json());
+    let queues: Vec<_> = stats
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|queue| text(&queue["queue"]))
+        .collect();
+    assert_eq!(queues, ["a", "b", "c"]);
 }
 
 #[test]
