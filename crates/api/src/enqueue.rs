@@ -153,7 +153,7 @@ impl EnqueueRequest {
         )?;
         job.timeout = self
             .timeout
-            .map(|timeout| duration::parse(&timeout))
+            .map(|timeout| duration::parse_named("timeout", &timeout))
             .transpose()?;
         job.expires = self
             .expires
@@ -219,7 +219,7 @@ pub(crate) fn due_fields(due: Due) -> (Option<String>, Option<TimeValue>) {
 pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
     match (delay, at) {
         (None, None) => Ok(Due::Now),
-        (Some(delay), None) => duration::parse(delay).map(Due::After),
+        (Some(delay), None) => duration::parse_named("delay", delay).map(Due::After),
         (None, Some(at)) => timestamp::parse(at).map(Due::At),
         (Some(_), Some(_)) => Err(Error::invalid(
             "due time",

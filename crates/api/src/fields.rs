@@ -75,7 +75,7 @@ impl<'a> Fields<'a> {
         T::deserialize(MapDeserializer::new(fields)).map_err(|error: serde_json::Error| {
             let why = error.to_string();
             if NAME_ERRORS.iter().any(|start| why.starts_with(start)) {
-                return invalid_json(&why);
+                return Error::invalid("request", truncate(&why), FIELDS);
             }
             invalid_field(current.get(), &error)
         })
@@ -90,9 +90,10 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
 /// Starts of errors that are about the name of a field, not its value.
 const NAME_ERRORS: [&str; 3] = ["unknown field", "missing field", "duplicate field"];
 
+const FIELDS: &str = "docs/stdio.md lists the fields of every op";
+
 fn invalid_field(name: &str, error: &serde_json::Error) -> Error {
-    let help = "docs/stdio.md lists the fields of every op";
-    Error::invalid(&format!("field {name}"), value_error(error), help)
+    Error::invalid(&format!("field {name}"), value_error(error), FIELDS)
 }
 
 /// Names of integer types in parser errors, and what they accept.
@@ -124,7 +125,7 @@ fn invalid_json(why: &(impl fmt::Display + ?Sized)) -> Error {
     Error::invalid(
         "JSON",
         truncate(why),
-        "send one object, such as {\"payload\":\"hello\"}",
+        "send one JSON object, with names and strings in double quotes",
     )
 }
 

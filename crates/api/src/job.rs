@@ -148,8 +148,31 @@ impl JobReply {
 /// Parses the state of a job in a reply.
 pub(crate) fn job_state(text: &str) -> Result<JobState> {
     let names: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
-    JobState::from_text(text).ok_or_else(|| Error::unknown("state", text, &names))
+    JobState::from_text(text).ok_or_else(|| {
+        let error = Error::unknown("state", text, &names);
+        let known = OTHER_STATES.iter().find(|(words, _)| words.contains(&text));
+        let Some((_, state)) = known else {
+            return error;
+        };
+        let help = format!("did you mean {}? {}", state.as_str(), error.help());
+        error.with_help(help)
+    })
 }
+
+/// Words of other queues for a state.
+const OTHER_STATES: [(&[&str], JobState); 5] = [
+    (
+        &["available", "pending", "queued", "waiting"],
+        JobState::Ready,
+    ),
+    (&["delayed", "retry", "retrying"], JobState::Scheduled),
+    (&["active", "busy", "claimed", "leased"], JobState::Running),
+    (
+        &["complete", "completed", "done", "success"],
+        JobState::Succeeded,
+    ),
+    (&["archived", "error", "failed", "failure"], JobState::Dead),
+];
 
 /// Parses the headers in a reply.
 pub(crate) fn headers(map: &BTreeMap<String, String>) -> Result<Headers> {

@@ -36,10 +36,10 @@ impl RetryDelays {
     /// Sets the delays of a policy.
     pub fn apply(&self, policy: &mut RetryPolicy) -> Result<()> {
         if let Some(first) = &self.first {
-            policy.delay_first = duration::parse(first)?;
+            policy.delay_first = duration::parse_named("retry.first", first)?;
         }
         if let Some(max) = &self.max {
-            policy.delay_max = duration::parse(max)?;
+            policy.delay_max = duration::parse_named("retry.max", max)?;
         }
         policy.has_jitter = self.jitter.unwrap_or(policy.has_jitter);
         if let Some(until) = &self.until {

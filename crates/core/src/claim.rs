@@ -110,7 +110,7 @@ impl LeaseTime {
         } else {
             Err(Error::invalid(
                 "lease",
-                format!("{time:?} is out of range"),
+                format!("{} is out of range", crate::duration::format(time)),
                 "use 1ms to 24h",
             ))
         }

@@ -24,6 +24,12 @@ const UNITS: [(&str, u64); 5] = [
 
 /// Parses a duration. Every number needs a unit; several can be combined (`1h30m`).
 pub fn parse(text: &str) -> Result<Duration, Error> {
+    parse_named("duration", text)
+}
+
+/// Like [`parse`], for a field whose name the error has.
+pub fn parse_named(name: &str, text: &str) -> Result<Duration, Error> {
+    let invalid = |text, why| invalid(name, text, why);
     let mut rest = text.trim();
     let mut total_ms: u64 = 0;
     if rest.is_empty() {
@@ -46,7 +52,15 @@ pub fn parse(text: &str) -> Result<Duration, Error> {
         let (_, unit_ms) = UNITS
             .iter()
             .find(|(name, _)| *name == &after[..letters])
-            .ok_or_else(|| invalid(text, "missing or unknown unit"))?;
+            .ok_or_else(|| {
+                let is_missing = letters == 0 && after.is_empty();
+                let why = if is_missing {
+                    "missing unit"
+                } else {
+                    "unknown unit"
+                };
+                invalid(text, why)
+            })?;
         total_ms = amount
             .checked_mul(*unit_ms)
             .and_then(|ms| total_ms.checked_add(ms))
@@ -83,12 +97,17 @@ pub fn short(duration: Duration) -> String {
     })
 }
 
-fn invalid(text: &str, why: &str) -> Error {
-    Error::invalid(
-        "duration",
-        format!("{why} in {:?}", text.chars().take(40).collect::<String>()),
-        "use a number and a unit, such as 500ms, 10s, 5m, 1h30m or 2d",
-    )
+fn invalid(name: &str, text: &str, why: &str) -> Error {
+    let short: String = text.chars().take(40).collect();
+    let is_number = !short.is_empty() && short.bytes().all(|byte| byte.is_ascii_digit());
+    let help = if is_number {
+        format!(
+            "write {short}s for seconds or {short}m for minutes; the units are ms, s, m, h and d"
+        )
+    } else {
+        "use a number and a unit, such as 500ms, 10s, 5m, 1h30m or 2d".to_owned()
+    };
+    Error::invalid(name, format!("{why} in {short:?}"), help)
 }
 
 #[cfg(test)]

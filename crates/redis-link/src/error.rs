@@ -15,6 +15,7 @@ mod table;
 pub(crate) use table::Recovery;
 
 const CHECK_SERVER: &str = "check that the server runs and is reachable from this machine";
+const WITHOUT_TLS: &str = "write redis:// instead of rediss:// if this port has no TLS";
 const REPEAT: &str = "repeat the call with the same id or token: it returns the first result";
 
 /// Whether a failed call had been sent.
@@ -84,6 +85,13 @@ impl CallError {
                     "check the host and the certificates in the store URL",
                 );
             }
+            redis::ErrorKind::Parse if state == SendState::NotSent => {
+                return Self::fatal(
+                    ErrorKind::StoreUnreachable,
+                    format!("{server} does not answer like a Redis server"),
+                    "check the address; for a store behind `windlass serve`, write http://HOST:PORT",
+                );
+            }
             _ => {}
         }
         match state {
@@ -97,11 +105,15 @@ impl CallError {
         let io = std::error::Error::source(error).and_then(io_of);
         let kind = io.map_or(io::ErrorKind::Other, io::Error::kind);
         let is_refused = error.is_connection_refusal();
+        let tls = io.and_then(|error| error.get_ref()?.downcast_ref::<rustls::Error>());
+        if matches!(tls, Some(rustls::Error::InvalidMessage(_))) {
+            let message = format!("Redis at {server} answers without TLS");
+            return Self::fatal(ErrorKind::StoreUnreachable, message, WITHOUT_TLS);
+        }
         let (recovery, help) = match kind {
             io::ErrorKind::InvalidData => (
                 Recovery::Fatal,
-                "check that this port uses TLS, that the certificate matches the host and that its \
-                issuer is trusted (?ca=FILE)",
+                "check that the certificate matches the host and that its issuer is trusted (?ca=FILE)",
             ),
             io::ErrorKind::PermissionDenied => (
                 Recovery::Fatal,
@@ -111,10 +123,16 @@ impl CallError {
                 Recovery::BackOff,
                 "start the server, or correct the store URL",
             ),
+            _ if is_closed(kind) => (
+                Recovery::BackOff,
+                "write rediss:// instead of redis:// if this port uses TLS; otherwise see the log of the server",
+            ),
             _ => (Recovery::BackOff, CHECK_SERVER),
         };
         let message = if is_refused {
             format!("cannot connect to Redis at {server}: no server is listening")
+        } else if is_closed(kind) {
+            format!("Redis at {server} closed the connection before it answered")
         } else {
             format!("cannot connect to Redis at {server}: {error}")
         };
@@ -122,6 +140,16 @@ impl CallError {
             is_refused,
             ..Self::new(recovery, ErrorKind::StoreUnreachable, message, help)
         }
+    }
+
+    /// The server accepted the connection and did not answer the TLS handshake: nothing was done.
+    pub(crate) fn silent_handshake(server: &dyn fmt::Display) -> Self {
+        Self::new(
+            Recovery::BackOff,
+            ErrorKind::StoreUnreachable,
+            format!("Redis at {server} does not answer the TLS handshake"),
+            WITHOUT_TLS,
+        )
     }
 
     /// Connecting took too long: nothing was done.
@@ -274,6 +302,17 @@ fn redirect(code: &str, detail: &str) -> Option<Redirect> {
         host: host.trim_matches(['[', ']', '?']).to_owned(),
         port: port.parse().ok()?,
     })
+}
+
+/// Whether the other side closed the connection.
+fn is_closed(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::UnexpectedEof
+    )
 }
 
 /// Returns the I/O error behind an error. The client wraps the cause in an `Arc`.

@@ -204,15 +204,15 @@ impl ApiRequest {
 
     /// Reads the body as bytes.
     pub(crate) async fn bytes(&mut self, bytes_max: usize) -> Result<Bytes, HttpError> {
-        let too_large = || {
-            let why = format!("body too large; maximum {bytes_max} bytes");
+        let too_large = |bytes: &str| {
+            let why = format!("body too large: {bytes} bytes; maximum {bytes_max}");
             let help = "split the request, or store large data elsewhere";
             HttpError::new(Code::TooLarge, why, help)
         };
         let length = self.headers.get(header::CONTENT_LENGTH);
         let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        if length.is_some_and(|length| length > bytes_max) {
-            return Err(too_large());
+        if let Some(length) = length.filter(|length| *length > bytes_max) {
+            return Err(too_large(&length.to_string()));
         }
         let mut stream = std::mem::take(&mut self.body).into_data_stream();
         let mut bytes = BytesMut::new();
@@ -222,7 +222,7 @@ impl ApiRequest {
             while let Some(chunk) = stream.next().await {
                 let chunk = chunk.map_err(|_| incomplete())?;
                 if bytes.len() + chunk.len() > bytes_max {
-                    return Err(too_large());
+                    return Err(too_large(&format!("more than {bytes_max}")));
                 }
                 // As it arrives: a client that only announces a large body reserves nothing.
                 let missing = (bytes.len() + chunk.len()).saturating_sub(reserved_bytes);

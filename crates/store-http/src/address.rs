@@ -78,6 +78,11 @@ impl FromStr for HttpAddress {
             token_file: None,
             is_insecure: false,
         };
+        // A name without a value could be a misplaced secret.
+        let unknown = |name: &str, value: &str| match value {
+            "" => bad("it has an unknown option"),
+            _ => bad(&format!("unknown option {name:?}")),
+        };
         for (name, value) in form_urlencoded::parse(options.as_bytes()) {
             match (name.as_ref(), value.as_ref()) {
                 ("ca", path) if is_tls => address.ca = Some(PathBuf::from(path)),
@@ -85,7 +90,7 @@ impl FromStr for HttpAddress {
                 ("token_file", path) => address.token_file = Some(PathBuf::from(path)),
                 ("insecure", "true") => address.is_insecure = true,
                 ("insecure", _) => return Err(bad("the only value of insecure is true")),
-                _ => return Err(bad("it has an unknown option")),
+                (name, value) => return Err(unknown(name, value)),
             }
         }
         Ok(address)

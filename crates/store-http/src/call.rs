@@ -235,7 +235,11 @@ impl Client {
     fn lost(&self, is_harmless: bool, why: &str) -> Error {
         let address = &self.address;
         if is_harmless {
-            let help = "check that the server is running, and try again";
+            let help = if address.is_tls {
+                "check that the server is running, and try again"
+            } else {
+                "check that the server is running, and try again; if this port uses TLS, write https://"
+            };
             let what = format!("no reply from {address}: {why}");
             return Error::new(ErrorKind::StoreUnreachable, what, help);
         }

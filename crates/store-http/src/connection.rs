@@ -109,9 +109,14 @@ impl Connections {
 }
 
 fn no_tls(address: &HttpAddress, error: &std::io::Error) -> Error {
+    let tls = error.get_ref().and_then(|error| error.downcast_ref());
+    if matches!(tls, Some(rustls::Error::InvalidMessage(_))) {
+        let what = format!("{} answers without TLS", address.authority());
+        let help = "write http:// instead of https://";
+        return Error::new(ErrorKind::StoreUnreachable, what, help);
+    }
     let what = format!("cannot connect to {address} with TLS: {error}");
-    let help = "check that the port uses TLS, that the certificate is valid for this host, and that its issuer \
-                is trusted (?ca=FILE)";
+    let help = "check that the certificate is valid for this host, and that its issuer is trusted (?ca=FILE)";
     Error::new(ErrorKind::StoreUnreachable, what, help)
 }
 

@@ -99,7 +99,26 @@ async fn an_unencrypted_port_and_a_missing_file_are_reported() {
     let remote = RemoteStore::with_token(&url, TOKEN).unwrap();
     let error = remote.queues().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
+    assert!(
+        error.help().contains("http:// instead"),
+        "{error} {}",
+        error.help()
+    );
     let url = "https://127.0.0.1:1?ca=/nonexistent/ca.pem";
     let error = RemoteStore::with_token(url, TOKEN).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+}
+
+#[tokio::test]
+async fn an_encrypted_port_is_named_if_the_url_has_no_tls() {
+    let (port, _) = serve().await;
+    let url = format!("http://127.0.0.1:{port}");
+    let remote = RemoteStore::with_token(&url, TOKEN).unwrap();
+    let error = remote.queues().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
+    assert!(
+        error.help().contains("https://"),
+        "{error} {}",
+        error.help()
+    );
 }

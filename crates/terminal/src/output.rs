@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use clap::error::ErrorKind as UsageKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind as UsageKind};
 use console::Term;
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
@@ -252,9 +252,12 @@ pub fn usage(error: &clap::Error, is_json: bool) -> Exit {
     // An invalid value is the same error as in the other interfaces.
     let source = error.source();
     if let Some(invalid) = source.and_then(|source| source.downcast_ref::<CoreError>()) {
-        let error = CliError::from(Error::from(invalid));
-        Output::new(is_json).error(&error.details);
-        return error.exit;
+        let mut failed = CliError::from(Error::from(invalid));
+        if let Some(flag) = flag(error) {
+            failed.details.message = format!("{flag}: {}", failed.details.message);
+        }
+        Output::new(is_json).error(&failed.details);
+        return failed.exit;
     }
     if is_json && !is_help {
         let text = error.to_string();
@@ -267,6 +270,14 @@ pub fn usage(error: &clap::Error, is_json: bool) -> Exit {
         let _ = error.print();
     }
     if is_help { Exit::Ok } else { Exit::Usage }
+}
+
+/// Returns the flag whose value is invalid. The name of a positional argument is in the message.
+fn flag(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(usage) => usage.split(' ').next().filter(|word| word.starts_with('-')),
+        _ => None,
+    }
 }
 
 fn json(value: &impl Serialize) -> String {

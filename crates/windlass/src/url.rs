@@ -123,8 +123,15 @@ impl FromStr for StoreUrl {
         if text.chars().any(char::is_control) {
             return Err(bad("it contains a control character".to_owned()));
         }
+        let no_scheme = || {
+            let error = bad("it has no scheme".to_owned());
+            match meant(text) {
+                Some(url) => error.with_help(url),
+                None => error,
+            }
+        };
         let Some((scheme, rest)) = text.split_once(':') else {
-            return Err(bad("it has no scheme".to_owned()));
+            return Err(no_scheme());
         };
         match scheme {
             "sqlite" => sqlite(rest),
@@ -132,8 +139,9 @@ impl FromStr for StoreUrl {
             "memory" => Err(bad("memory: takes no path or options".to_owned())),
             "http" | "https" => http(text),
             _ if REDIS_SCHEMES.contains(&scheme) => redis(text, rest),
+            _ if rest.parse::<u16>().is_ok() => Err(no_scheme()),
             _ if is_scheme(scheme) => Err(bad(format!("unknown scheme {scheme:?}"))),
-            _ => Err(bad("it has no scheme".to_owned())),
+            _ => Err(no_scheme()),
         }
     }
 }
@@ -227,6 +235,22 @@ fn http(_text: &str) -> Result<StoreUrl> {
         "this build does not include the HTTP store",
         help,
     ))
+}
+
+/// Returns what to write instead of a path or an address without a scheme. Other text may be a secret, and is
+/// not shown.
+fn meant(text: &str) -> Option<String> {
+    const ENDINGS: [&str; 4] = [".db", ".db3", ".sqlite", ".sqlite3"];
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/~".contains(c);
+    if let Some((host, port)) = text.split_once(':') {
+        let is_address =
+            port.parse::<u16>().is_ok() && !host.is_empty() && host.chars().all(is_plain);
+        return is_address.then(|| {
+            format!("write redis://{text}/0 for Redis, or http://{text} for a store behind `windlass serve`")
+        });
+    }
+    let is_file = ENDINGS.iter().any(|ending| text.ends_with(ending));
+    (is_file && text.chars().all(is_plain)).then(|| format!("write sqlite:{text}"))
 }
 
 /// Whether the text before the first colon can be shown: a scheme, not part of a secret.
@@ -338,6 +362,32 @@ mod tests {
         .chain(WRONG_REDIS)
         {
             assert!(!parse(bad).unwrap_err().help().is_empty(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_or_an_address_without_a_scheme_gets_the_url_that_was_meant() {
+        for (text, help) in [
+            ("jobs.db", "write sqlite:jobs.db"),
+            ("/srv/my-jobs.sqlite3", "write sqlite:/srv/my-jobs.sqlite3"),
+            ("localhost:6379", "write redis://localhost:6379/0"),
+            ("127.0.0.1:7700", "http://127.0.0.1:7700"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.help().contains(help), "{text}: {}", error.help());
+        }
+    }
+
+    #[cfg(all(feature = "redis", feature = "http"))]
+    #[test]
+    fn an_unknown_option_is_named_unless_it_may_be_a_secret() {
+        for text in ["redis://host?colour=red", "http://host:1?colour=red"] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains("\"colour\""), "{error}");
+        }
+        for text in ["redis://joe:?colour=x@host", "http://host:1?colour"] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(!error.contains("colour"), "{error}");
         }
     }
 

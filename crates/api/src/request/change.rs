@@ -172,7 +172,7 @@ impl From<(&Target, Option<Cursor>)> for JobSelector {
 }
 
 impl JobSelector {
-    fn target(&self) -> Result<Target> {
+    fn target(&self, change: Change) -> Result<Target> {
         let payload = content::of(
             self.payload.as_ref(),
             self.payload_base64.as_deref(),
@@ -188,7 +188,12 @@ impl JobSelector {
             is_all,
         ];
         let invalid = |why| {
-            let help = "set exactly one of id, ids, payload, payload_base64, unique_key or all";
+            let help = match change {
+                Change::Cancel => {
+                    "set exactly one of id, ids, payload, payload_base64, unique_key or all"
+                }
+                _ => "set exactly one of id, ids, unique_key or all",
+            };
             Err(Error::invalid("request", why, help))
         };
         match selections.iter().filter(|is_set| **is_set).count() {
@@ -227,7 +232,7 @@ impl JobSelector {
         change: Change,
         is_one_page: bool,
     ) -> ApiResult<ChangesReply> {
-        let target = self.target()?;
+        let target = self.target(change)?;
         let is_one = self.id.is_some() || self.unique_key.is_some();
         let mut from = self.cursor.map(Cursor);
         if self.each.unwrap_or(false) {

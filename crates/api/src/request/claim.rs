@@ -83,7 +83,7 @@ pub enum ClaimMode {
 pub(super) fn lease(text: Option<&str>) -> Result<LeaseTime> {
     text.map_or_else(
         || Ok(LeaseTime::default()),
-        |text| LeaseTime::new(duration::parse(text)?),
+        |text| LeaseTime::new(duration::parse_named("lease", text)?),
     )
 }
 
@@ -109,10 +109,9 @@ impl Claim {
         };
         request.nonce = self.nonce.unwrap_or(request.nonce);
         request.check()?;
-        let wait = self
-            .wait
-            .as_deref()
-            .map_or(Ok(Duration::ZERO), duration::parse)?;
+        let wait = self.wait.as_deref().map_or(Ok(Duration::ZERO), |text| {
+            duration::parse_named("wait", text)
+        })?;
         Ok((request, wait))
     }
 }

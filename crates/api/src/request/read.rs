@@ -151,7 +151,10 @@ impl Wait {
         longest: Option<Duration>,
     ) -> ApiResult<WaitReply> {
         let id = JobId::new(&self.id)?;
-        let timeout = self.timeout.as_deref().map(duration::parse).transpose()?;
+        let timeout = self.timeout.as_deref();
+        let timeout = timeout
+            .map(|text| duration::parse_named("timeout", text))
+            .transpose()?;
         let limit = timeout.into_iter().chain(longest).min();
         match wait_for_end(store, queue, &id, limit).await? {
             JobEnd::Ended(job) => Ok(WaitReply::Ended(Box::new(JobReply::from(job.as_ref())))),

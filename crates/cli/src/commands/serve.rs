@@ -1,5 +1,7 @@
 //! `windlass serve`: serves the HTTP API.
 
+mod listen;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,7 +57,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 pub(crate) struct HttpArguments {
     /// Address and port to listen on; port 0 picks a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = listen::parse)]
     listen: SocketAddr,
 
     /// File of access tokens with their scopes and queues

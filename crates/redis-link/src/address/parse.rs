@@ -200,12 +200,15 @@ impl Options {
             let (name, value) = option
                 .split_once('=')
                 .ok_or_else(|| invalid("an option has no value", OPTIONS))?;
-            options.set(name, decoded(value)?)?;
+            // After an unescaped `?` in a password, the rest of it looks like an option.
+            let shown = Some(name).filter(|_| !text.contains('@'));
+            options.set(name, decoded(value)?, shown)?;
         }
         Ok(options)
     }
 
-    fn set(&mut self, name: &str, value: String) -> Result<()> {
+    /// Sets an option. `shown` is its name, unless that may be part of a password.
+    fn set(&mut self, name: &str, value: String, shown: Option<&str>) -> Result<()> {
         match name {
             "db" => set_once(&mut self.db, database(&value)?.unwrap_or(0)),
             "user" => set_once(&mut self.login.user, value),
@@ -218,8 +221,10 @@ impl Options {
             "prefix" => set_once(&mut self.prefix, prefix(value)?),
             "durability" => set_once(&mut self.durability, durability(&value)?),
             "timeout" => set_once(&mut self.timeout, timeout(&value)?),
-            // The name is not quoted: it could be part of a password with an unescaped `?`.
-            _ => Err(invalid("unknown option", OPTIONS)),
+            _ => Err(match shown {
+                Some(name) => invalid(&format!("unknown option {name:?}"), OPTIONS),
+                None => invalid("unknown option", OPTIONS),
+            }),
         }
     }
 }

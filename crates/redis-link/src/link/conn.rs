@@ -3,11 +3,11 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use redis::{RedisError, Value};
+use redis::Value;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::dial::ConnectOptions;
+use super::dial::{ConnectOptions, DialError};
 use super::progress::{CallDeadline, LinkProgress};
 use super::request::Request;
 use super::stream::MeteredStream;
@@ -50,7 +50,10 @@ impl Conn {
         name: Arc<str>,
         on_push: Option<PushHandler>,
     ) -> Result<Self, CallError> {
-        let failed = |error: RedisError| CallError::from_client(&name, &error, SendState::NotSent);
+        let failed = |error| match error {
+            DialError::Failed(error) => CallError::from_client(&name, &error, SendState::NotSent),
+            DialError::SilentHandshake => CallError::silent_handshake(&name),
+        };
         let progress = LinkProgress::new(Some(Arc::clone(&options.progress)));
         let stream = options.dial(server).await.map_err(failed)?;
         let stream = MeteredStream::new(stream, Arc::clone(&progress));

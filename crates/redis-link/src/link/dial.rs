@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::io::tcp::socket2::{SockRef, TcpKeepalive};
-use redis::{Pipeline, RedisError, RedisResult};
+use redis::{Pipeline, RedisError};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use windlass_core::Result;
 
@@ -21,6 +22,10 @@ use crate::address::{Host, Login, Server, Tls};
 
 /// TCP keepalive time: a dead connection is noticed after about this long.
 const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// How long a server may take to answer the TLS handshake: shorter than a connection attempt, so that this is
+/// what the error names.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// How long sent bytes may stay unacknowledged (`TCP_USER_TIMEOUT`).
 #[cfg(target_os = "linux")]
@@ -36,6 +41,19 @@ pub(crate) type Stream = Box<dyn AsyncStream>;
 pub(crate) trait AsyncStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> AsyncStream for S {}
+
+/// Why there is no stream.
+pub(crate) enum DialError {
+    Failed(RedisError),
+    /// The server does not answer the TLS handshake.
+    SilentHandshake,
+}
+
+impl<E: Into<RedisError>> From<E> for DialError {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
 
 /// How to connect to a server: login, database and TLS.
 #[derive(Clone)]
@@ -63,7 +81,7 @@ impl ConnectOptions {
         })
     }
 
-    pub(super) async fn dial(&self, server: &Server) -> RedisResult<Stream> {
+    pub(super) async fn dial(&self, server: &Server) -> Result<Stream, DialError> {
         let host = match server {
             Server::Unix(path) => return Ok(Box::new(UnixStream::connect(path).await?)),
             Server::Tcp(host) => host,
@@ -76,7 +94,10 @@ impl ConnectOptions {
             RedisError::from((redis::ErrorKind::InvalidClientConfig, "invalid host name"))
         })?;
         let connector = TlsConnector::from(Arc::clone(config));
-        Ok(Box::new(connector.connect(name, stream).await?))
+        match timeout(HANDSHAKE_TIMEOUT, connector.connect(name, stream)).await {
+            Ok(stream) => Ok(Box::new(stream?)),
+            Err(_) => Err(DialError::SilentHandshake),
+        }
     }
 }
 

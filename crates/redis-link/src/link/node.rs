@@ -89,7 +89,7 @@ impl Node {
         });
         timeout_at(until, connected)
             .await
-            .unwrap_or_else(|_| Err(CallError::connect_timeout(&self.name, until - started)))
+            .unwrap_or_else(|_| Err(self.timed_out(until - started)))
     }
 
     /// Returns a connection for one caller only. Return it with [`Node::give_back`] once every reply
@@ -118,7 +118,17 @@ impl Node {
         });
         timeout_at(until, connected)
             .await
-            .unwrap_or_else(|_| Err(CallError::connect_timeout(&self.name, until - started)))
+            .unwrap_or_else(|_| Err(self.timed_out(until - started)))
+    }
+
+    /// The error of a caller whose time is over. Why an earlier attempt failed says more than that.
+    fn timed_out(&self, after: Duration) -> CallError {
+        let connecting = self.connecting.try_lock();
+        let latest = connecting.ok().and_then(|state| state.latest.clone());
+        latest.map_or_else(
+            || CallError::connect_timeout(&self.name, after),
+            |(_, error)| error,
+        )
     }
 
     /// Sends a command that only reads. Without a reply, the outcome of the caller's call is not unknown.

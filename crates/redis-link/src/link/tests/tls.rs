@@ -86,7 +86,26 @@ async fn a_missing_file_and_an_unencrypted_port_are_reported() {
         .await
         .expect_err("no file");
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-    let url = format!("rediss://127.0.0.1:{}?timeout=1s", server.port());
+    let url = format!("rediss://127.0.0.1:{}", server.port());
     let error = open(&url).await.expect_err("no TLS on this port");
     assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
+    assert!(error.to_string().contains("TLS"), "{error}");
+    assert!(
+        error.help().contains("redis:// instead"),
+        "{}",
+        error.help()
+    );
+}
+
+#[tokio::test]
+async fn an_encrypted_port_is_named_if_the_url_has_no_tls() {
+    let (_server, port) = encrypted("no");
+    let url = format!("redis://127.0.0.1:{}?timeout=1s", port.number());
+    let error = open(&url).await.expect_err("TLS on this port");
+    assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
+    assert!(
+        error.help().contains("rediss:// instead"),
+        "{error} {}",
+        error.help()
+    );
 }
