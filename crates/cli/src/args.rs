@@ -1,26 +1,30 @@
 //! The command line: commands, flags and their help. Values are checked later, by each command.
 
+mod groups;
 #[cfg(test)]
 mod help;
+pub(crate) mod hints;
+mod program;
+mod values;
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use windlass_api::request::{Accept, Fail, Progress, Release, Snooze};
 use windlass_interop::commands::{Interop, processor, submit};
 use windlass_terminal::session::Global;
 
 use crate::commands::verb::OnQueue;
 use crate::commands::{
-    bench, claim, completions, config, demo, doctor, enqueue, exec, job, maintain, outcome, queue,
-    serve, stdio, store, tail, token, top, up, worker, workers,
+    bench, claim, completions, config, demo, doctor, enqueue, exec, job, maintain, man, outcome,
+    queue, serve, stdio, store, tail, token, top, up, worker, workers,
 };
 use crate::process_args::ProcessArgs;
 
 /// A reliable job queue.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, arg_required_else_help = true)]
-#[command(after_help = "Store URLs:\n  \
+#[command(after_long_help = "Store URLs:\n  \
     sqlite:PATH\n  \
     redis://[USER:PASSWORD@]HOST:PORT/DB         rediss:// for TLS\n  \
     redis+unix:///PATH\n  \
@@ -45,7 +49,7 @@ pub(crate) struct Cli {
 /// The commands of `windlass`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a demo: jobs, workers and a crash, then a check that no job was lost
+    /// Run jobs, workers and a crash, then check that no job was lost
     Demo(demo::Arguments),
     /// Worker process of the demo
     #[command(hide = true)]
@@ -84,17 +88,17 @@ pub(crate) enum Command {
     /// Postpone a job without counting the attempt
     #[command(after_help = "Example:\n  windlass snooze mail ID --token TOKEN --for 1h")]
     Snooze(OnQueue<Snooze>),
-    /// Run a command for each job of a queue
+    /// Run a program for each job of a queue
     Exec(Box<exec::Arguments>),
     /// Run jobs in long-lived processes that speak JSON lines
     Worker(Box<worker::Arguments>),
     /// Serve the JSON-lines API on stdin and stdout
     Stdio(stdio::Arguments),
-    /// Dispatch jobs to idle workers over stdin and stdout (Processor Job Queue protocol)
+    /// Dispatch jobs over stdin and stdout, as the Processor Job Queue
     Processor(Box<processor::Arguments>),
     /// Serve the HTTP API
     Serve(serve::Arguments),
-    /// Serve the HTTP API, run maintenance and, optionally, a worker, in one process
+    /// Serve HTTP, run maintenance and, with QUEUE CMD, a worker
     Up(Box<up::Arguments>),
     /// Create access tokens for the HTTP API
     #[command(subcommand)]
@@ -109,7 +113,7 @@ pub(crate) enum Command {
     Queue(queue::Command),
     /// List workers, send a worker a command, or declare it dead
     Workers(workers::Arguments),
-    /// Run maintenance: promote due jobs, reap expired leases, prune old jobs
+    /// Promote due jobs, reap expired leases, prune old jobs
     #[command(alias = "clean")]
     Maintain(maintain::Arguments),
     /// Check every job and counter, and repair what is wrong
@@ -117,7 +121,7 @@ pub(crate) enum Command {
     /// Back up or compact a SQLite store, or migrate a Redis store
     #[command(subcommand)]
     Store(store::Command),
-    /// Work with older queue systems on their own Redis keys, or migrate their jobs
+    /// Use older queue systems on their own Redis keys, or migrate
     Interop(Interop),
     /// Watch queues, workers and failures live
     Top(top::Arguments),
@@ -132,6 +136,9 @@ pub(crate) enum Command {
     BenchWorker(bench::WorkerArguments),
     /// Print a shell completion script
     Completions(completions::Arguments),
+    /// Write the man pages
+    #[command(hide = true)]
+    Man(man::Arguments),
     /// Show the effective settings and their sources
     #[command(subcommand)]
     Config(config::Command),
@@ -153,8 +160,25 @@ impl Command {
     }
 }
 
+/// Returns the definition of the command line.
+pub(crate) fn command() -> clap::Command {
+    groups::apply(values::in_one_line(Cli::command()))
+}
+
+/// Parses a command line. An error comes with whether it has `--json` on it.
+pub(crate) fn parse(words: Vec<OsString>) -> Result<Cli, (clap::Error, bool)> {
+    let mut command = command();
+    let words = program::separated(&command, words);
+    let is_json = asks_for_json(words.iter().cloned());
+    let matches = command.try_get_matches_from_mut(words);
+    let parsed = matches.and_then(|matches| {
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    });
+    parsed.map_err(|error| (error, is_json))
+}
+
 /// Returns whether a command line that failed to parse has `--json` on it.
-pub(crate) fn asks_for_json(arguments: impl Iterator<Item = OsString>) -> bool {
+fn asks_for_json(arguments: impl Iterator<Item = OsString>) -> bool {
     arguments
         .take_while(|argument| argument != "--")
         .any(|argument| argument == "--json")
@@ -162,13 +186,11 @@ pub(crate) fn asks_for_json(arguments: impl Iterator<Item = OsString>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_definition_is_valid() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
@@ -178,7 +200,7 @@ mod tests {
             "windlass queue --json list --store memory:",
             "windlass queue list --store memory: --json",
         ] {
-            let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+            let cli = parse(line.split(' ').map(OsString::from).collect()).unwrap();
             assert!(cli.global.json, "{line}");
             assert_eq!(cli.global.store.as_deref(), Some("memory:"), "{line}");
         }

@@ -12,6 +12,7 @@ pub(crate) mod exec;
 mod hint;
 pub(crate) mod job;
 pub(crate) mod maintain;
+pub(crate) mod man;
 pub(crate) mod outcome;
 pub(crate) mod queue;
 pub(crate) mod serve;
@@ -69,6 +70,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Token(command) => token::run(&command, session),
         Command::Doctor(arguments) => doctor::run(&arguments, session).await,
         Command::Completions(arguments) => completions::run(&arguments, session),
+        Command::Man(arguments) => man::run(&arguments, session),
         Command::Config(command) => config::run(&command, session),
         Command::Version => version::run(session),
     }

@@ -11,14 +11,13 @@ mod snapshot;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use tokio::signal::unix::SignalKind;
 use tokio::task::JoinError;
 // `crate::exit` and the like in all commands.
 pub(crate) use windlass_terminal::{env, exit, output, session, settings, signals};
 
 use crate::args::Cli;
-use crate::commands::exec;
+use crate::commands::{completions, exec};
 use crate::exit::{CliError, Exit};
 use crate::log::Log;
 use crate::output::Output;
@@ -29,9 +28,18 @@ fn main() -> ExitCode {
     if let Some(code) = exec::child::run_if_requested(std::env::args_os()) {
         return code;
     }
-    let exit = match Cli::try_parse() {
+    if let Some(exit) = completions::run_if_requested() {
+        return ExitCode::from(exit.code());
+    }
+    let exit = match args::parse(std::env::args_os().collect()) {
         Ok(cli) => start(cli),
-        Err(error) => output::usage(&error, args::asks_for_json(std::env::args_os())),
+        Err((error, is_json)) => match args::hints::find(&error) {
+            Some(hint) => {
+                Output::new(is_json).error(&hint);
+                Exit::Usage
+            }
+            None => output::usage(&error, is_json),
+        },
     };
     ExitCode::from(exit.code())
 }

@@ -1,8 +1,12 @@
-//! The environment of a program: a short list of inherited variables, and the job's.
+//! The environment of a program: a short list of inherited variables, those that the flags add, and the job's.
 
-use std::ffi::OsString;
+mod file;
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
 use tokio::process::Command;
 use windlass_api::timestamp;
 use windlass_core::{Clock, Error, Result, SystemClock, Timestamp};
@@ -16,6 +20,12 @@ const INHERITED_PREFIX: &str = "LC_";
 
 /// The URL of the store, which often contains a password; never passed to programs.
 const STORE_VARIABLE: &str = "WINDLASS_STORE";
+
+/// `--env-all` leaves these out: they configure Windlass, and some are secrets.
+const OWN_PREFIX: &str = "WINDLASS_";
+
+/// How many variables are listed at start.
+const NAMES_SHOWN_MAX: usize = 20;
 
 /// The variables that `exec` sets for each job.
 const JOB_VARIABLES: [&str; 8] = [
@@ -35,75 +45,142 @@ pub(crate) const PROGRESS_FD: i32 = 3;
 /// The variable that holds it.
 pub(crate) const PROGRESS_FD_VARIABLE: &str = "WINDLASS_FD";
 
+/// Flags that add variables to the default list.
+#[derive(Debug, Clone, Default, Args)]
+pub struct EnvironmentArgs {
+    /// Environment variable to pass on (NAME) or set (NAME=VALUE); repeatable
+    #[arg(long, value_name = "NAME", requires = "command")]
+    pub env: Vec<String>,
+
+    /// File with variables to set, one NAME=VALUE per line; repeatable
+    #[arg(long, value_name = "FILE", requires = "command")]
+    pub env_file: Vec<PathBuf>,
+
+    /// Pass on all variables, except those that begin with WINDLASS_
+    #[arg(long, requires = "command")]
+    pub env_all: bool,
+}
+
 /// The environment variables of all processes of a worker.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Environment(Vec<(OsString, OsString)>);
+pub struct Environment {
+    variables: Vec<(OsString, OsString)>,
+    /// Names that were requested and are not set.
+    unset: Vec<String>,
+}
+
+impl EnvironmentArgs {
+    /// Selects variables of this process for processes that run any number of jobs.
+    pub fn select(&self) -> Result<Environment> {
+        let mut requested = Vec::new();
+        for path in &self.env_file {
+            requested.extend(file::read(path)?);
+        }
+        // After the files, so that the flag takes precedence.
+        requested.extend(self.env.iter().cloned());
+        Environment::select(std::env::vars_os(), &requested, self.env_all)
+    }
+
+    /// Like [`select`](Self::select), but rejects the variables that are set for each job.
+    pub fn select_for_jobs(&self) -> Result<Environment> {
+        let selected = self.select()?;
+        let clash = JOB_VARIABLES.iter().find(|name| {
+            let is_set = selected.variables.iter().any(|(known, _)| known == *name);
+            is_set || selected.unset.iter().any(|unset| unset == *name)
+        });
+        match clash {
+            None => Ok(selected),
+            Some(name) => Err(Error::invalid(
+                "variable",
+                format!("{name} is set by Windlass for each job"),
+                "remove it, or pass the value under another name",
+            )),
+        }
+    }
+}
 
 impl Environment {
-    /// Selects from this process's environment the default list and the `requested` variables, given as
-    /// `NAME` or `NAME=VALUE`.
-    pub fn new<S: AsRef<str>>(requested: &[S]) -> Result<Self> {
-        Self::select(std::env::vars_os(), requested)
-    }
-
-    /// Like [`new`](Self::new), but rejects requests for the variables that are set for each job.
-    pub fn for_jobs<S: AsRef<str>>(requested: &[S]) -> Result<Self> {
-        for variable in requested {
-            let name = variable.as_ref().split('=').next().unwrap_or_default();
-            if JOB_VARIABLES.contains(&name) {
-                return Err(Error::invalid(
-                    "variable",
-                    format!("{name} is set by Windlass for each job"),
-                    "remove it, or pass the value under another name",
-                ));
-            }
-        }
-        Self::new(requested)
-    }
-
-    fn select<S: AsRef<str>>(
+    fn select(
         all: impl Iterator<Item = (OsString, OsString)>,
-        requested: &[S],
+        requested: &[String],
+        is_all: bool,
     ) -> Result<Self> {
         let requested: Vec<(&str, Option<&str>)> = requested
             .iter()
-            .map(|variable| match variable.as_ref().split_once('=') {
+            .map(|variable| match variable.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
-                None => (variable.as_ref(), None),
+                None => (variable.as_str(), None),
             })
             .collect();
         for (name, value) in &requested {
             check(name, *value)?;
         }
-        let is_inherited = |name: &str| {
-            INHERITED.contains(&name)
-                || name.starts_with(INHERITED_PREFIX)
-                || requested.contains(&(name, None))
+        let is_inherited = |name: &OsStr| {
+            let by_flag = is_all && !name.as_encoded_bytes().starts_with(OWN_PREFIX.as_bytes());
+            let by_name = |name: &str| {
+                INHERITED.contains(&name)
+                    || name.starts_with(INHERITED_PREFIX)
+                    || requested.contains(&(name, None))
+            };
+            by_flag || name.to_str().is_some_and(by_name)
         };
-        let mut selected: Vec<_> = all
-            .filter(|(name, _)| name.to_str().is_some_and(is_inherited))
-            .collect();
-        // Set later, so these take precedence.
+        let mut variables: Vec<_> = all.filter(|(name, _)| is_inherited(name)).collect();
+        let mut unset = Vec::new();
         for (name, value) in requested {
-            if let Some(value) = value {
-                selected.push((name.into(), value.into()));
+            let known = variables.iter().position(|(known, _)| known == name);
+            match (value, known) {
+                (Some(value), Some(at)) => variables[at].1 = value.into(),
+                (Some(value), None) => variables.push((name.into(), value.into())),
+                (None, Some(_)) => {}
+                (None, None) => unset.push(name.to_owned()),
             }
         }
-        Ok(Self(selected))
+        Ok(Self { variables, unset })
+    }
+
+    /// Logs which variables programs get, by name, and which requested ones they do not get.
+    pub(crate) fn log(&self) {
+        for name in &self.unset {
+            tracing::warn!(target: "windlass", "--env {name}: not set here, so programs do not get it; \
+                set it, or write --env {name}=VALUE");
+        }
+        let names = self.names();
+        let shown = if names.len() > NAMES_SHOWN_MAX {
+            format!("{} variables", names.len())
+        } else {
+            names.join(", ")
+        };
+        tracing::info!(target: "windlass", "programs get {shown}; --env NAME adds a variable");
+    }
+
+    /// Returns the names of all variables, in order. Values may be secrets.
+    fn names(&self) -> Vec<String> {
+        let names = self.variables.iter();
+        let mut names: Vec<_> = names
+            .map(|(name, _)| name.to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Returns the value of a variable.
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        let mut variables = self.variables.iter();
+        let found = variables.find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_os_str())
     }
 
     /// Sets exactly these variables on a command.
     pub(crate) fn apply_to(&self, command: &mut Command) {
         command.env_clear();
-        command.envs(self.0.iter().map(|(name, value)| (name, value)));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
     }
 }
 
 impl std::fmt::Debug for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Values may be secrets.
-        let names = self.0.iter().map(|(name, _)| name);
-        f.debug_list().entries(names).finish()
+        f.debug_list().entries(self.names()).finish()
     }
 }
 
@@ -176,35 +253,57 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    fn selected(all: &[(&str, &str)], requested: &[&str]) -> Vec<(String, String)> {
+    fn selected(all: &[(&str, &str)], requested: &[&str], is_all: bool) -> Environment {
         let all = all.iter().map(|(name, value)| (name.into(), value.into()));
-        let environment = Environment::select(all, requested).unwrap();
-        let text = |text: &OsString| text.clone().into_string().unwrap();
-        let both = |(name, value): &(OsString, OsString)| (text(name), text(value));
-        environment.0.iter().map(both).collect()
+        let requested: Vec<_> = requested.iter().map(|&text| text.to_owned()).collect();
+        Environment::select(all, &requested, is_all).unwrap()
+    }
+
+    fn values(environment: &Environment) -> Vec<String> {
+        let variables = environment.variables.iter();
+        let both = |(name, value): &(OsString, OsString)| {
+            format!("{}={}", name.display(), value.display())
+        };
+        variables.map(both).collect()
+    }
+
+    const ALL: [(&str, &str); 6] = [
+        ("PATH", "/bin"),
+        ("LC_ALL", "C"),
+        ("SECRET", "hunter2"),
+        ("WINDLASS_STORE", "redis://:hunter2@h"),
+        ("LD_PRELOAD", "x.so"),
+        ("TOKEN", "t"),
+    ];
+
+    fn flags(env: &str) -> EnvironmentArgs {
+        EnvironmentArgs {
+            env: vec![env.to_owned()],
+            ..EnvironmentArgs::default()
+        }
     }
 
     #[test]
     fn only_the_default_list_and_requested_variables_are_passed_on() {
-        let all = [
-            ("PATH", "/bin"),
-            ("LC_ALL", "C"),
-            ("SECRET", "hunter2"),
-            ("WINDLASS_STORE", "redis://:hunter2@h"),
-            ("LD_PRELOAD", "x.so"),
-            ("TOKEN", "t"),
-        ];
-        let names: Vec<_> = selected(&all, &["TOKEN", "ABSENT", "A=1=2"])
-            .into_iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        assert_eq!(names, ["PATH=/bin", "LC_ALL=C", "TOKEN=t", "A=1=2"]);
+        let selected = selected(&ALL, &["TOKEN", "ABSENT", "A=1=2", "LC_ALL=de"], false);
+        let expected = ["PATH=/bin", "LC_ALL=de", "TOKEN=t", "A=1=2"];
+        assert_eq!(values(&selected), expected);
+        assert_eq!(selected.unset, ["ABSENT"]);
+        assert_eq!(selected.names(), ["A", "LC_ALL", "PATH", "TOKEN"]);
+    }
+
+    #[test]
+    fn all_variables_are_passed_on_except_those_of_windlass() {
+        let selected = selected(&ALL, &["SECRET=other"], true);
+        let names = ["LC_ALL", "LD_PRELOAD", "PATH", "SECRET", "TOKEN"];
+        assert_eq!(selected.names(), names);
+        assert_eq!(selected.get("SECRET"), Some(OsStr::new("other")));
     }
 
     #[test]
     fn the_store_cannot_be_requested() {
         for requested in ["WINDLASS_STORE", "WINDLASS_STORE=x", "", "=x", "A=\0"] {
-            assert!(Environment::new(&[requested]).is_err(), "{requested}");
+            assert!(flags(requested).select().is_err(), "{requested}");
         }
     }
 
@@ -218,10 +317,12 @@ mod tests {
         assert_eq!(variables.len(), JOB_VARIABLES.len());
         for (name, _) in variables {
             for requested in [name.to_owned(), format!("{name}=x")] {
-                assert!(Environment::for_jobs(&[&requested]).is_err(), "{requested}");
+                assert!(flags(&requested).select_for_jobs().is_err(), "{requested}");
             }
         }
-        assert!(Environment::for_jobs(&["WINDLASS_HTTP_TOKEN", "A=WINDLASS_TOKEN"]).is_ok());
+        for requested in ["WINDLASS_HTTP_TOKEN", "A=WINDLASS_TOKEN"] {
+            assert!(flags(requested).select_for_jobs().is_ok(), "{requested}");
+        }
     }
 
     #[test]

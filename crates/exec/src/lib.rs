@@ -7,9 +7,9 @@
 //!
 //! [`exec`] starts a process per job. [`template`] substitutes a job's values into the command, and
 //! [`exits`] maps exit statuses to outcomes. [`resident`] keeps processes that run job after job; its
-//! messages are in `resident/protocol.rs`. [`run`] runs a program outside of a job. All processes are
-//! started by a [`Starter`], through [`parent_death`], with the variables of [`environment`]; `process.rs`
-//! ends them together with their children. `pipes.rs`, `output.rs`, `log.rs` and `progress.rs`
+//! messages are in `resident/protocol.rs`. [`run`] runs a program outside of a job. [`program`] finds a program
+//! at start. All processes are started by a [`Starter`], through [`parent_death`], with the variables of
+//! [`environment`]; `process.rs` ends them together with their children. `pipes.rs`, `output.rs`, `log.rs` and `progress.rs`
 //! read their output with bounded memory; log lines go to a [`LogSink`].
 
 pub mod environment;
@@ -21,6 +21,7 @@ mod output;
 pub mod parent_death;
 mod pipes;
 mod process;
+pub mod program;
 mod progress;
 pub mod resident;
 pub mod run;
@@ -29,7 +30,7 @@ mod sample;
 mod spawn;
 pub mod template;
 
-pub use environment::Environment;
+pub use environment::{Environment, EnvironmentArgs};
 pub use exec::{Exec, ExecOptions, KeepOutput, Stdin};
 pub use exits::ExitMap;
 pub use log::LogSink;

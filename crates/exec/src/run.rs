@@ -50,6 +50,7 @@ pub enum ProgramExit {
 impl Starter {
     /// Must be called in the Tokio runtime that waits for the programs. Their log lines go to `log_sink`.
     pub fn new(launch: Launch, environment: Environment, log_sink: LogSink) -> Result<Self> {
+        environment.log();
         Ok(Self {
             launch,
             environment,

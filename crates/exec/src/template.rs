@@ -47,7 +47,7 @@ impl Template {
             return Err(Error::invalid(
                 "command",
                 "no command is given",
-                "write it after --, for example `windlass exec --queue mail -- ./send-mail`",
+                "write it after the queue: `windlass exec mail ./send-mail`",
             ));
         };
         let mut is_after_dashes = false;

@@ -77,6 +77,11 @@ impl CliError {
         Self::from(Error::new(Code::BadConfig, message, help))
     }
 
+    /// The machine lacks what the command line asks for, or a setting is invalid: not a usage error.
+    pub fn misconfigured(error: &CoreError) -> Self {
+        Self::config(error.to_string(), error.help())
+    }
+
     /// A bug in this program.
     pub fn internal(message: impl Into<String>) -> Self {
         let help = "this is a bug in Windlass; report it with the command and this message";

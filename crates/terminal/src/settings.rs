@@ -124,7 +124,7 @@ fn read_file(path: &Path) -> Result<Option<String>> {
         Err(error) => return Err(unreadable(error)),
     };
     windlass_server::trusted_file::check(&file, path, FILE)
-        .map_err(|error| CliError::config(error.to_string(), error.help().to_owned()))?;
+        .map_err(|error| CliError::misconfigured(&error))?;
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(unreadable)?;
     parse_file(&text)

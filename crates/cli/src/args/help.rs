@@ -1,8 +1,8 @@
 //! The help of every command, compared with its snapshot file. A command without one fails.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
-use super::Cli;
+use super::command;
 use crate::snapshot::Snapshots;
 
 /// Fixed help width, independent of the terminal the tests run in.
@@ -23,8 +23,8 @@ fn paths(command: &Command, path: &[String]) -> Vec<Vec<String>> {
 /// Returns the output of `--help` for a command.
 fn help(path: &[String]) -> String {
     let arguments = path.iter().map(String::as_str).chain(["--help"]);
-    let command = Cli::command().term_width(WIDTH);
-    let printed = command
+    let printed = command()
+        .term_width(WIDTH)
         .try_get_matches_from(arguments)
         .unwrap_err()
         .to_string();
@@ -36,7 +36,7 @@ fn help(path: &[String]) -> String {
 fn the_help_of_every_command_matches_its_snapshot() {
     let mut snapshots = Snapshots::open("help");
 
-    for path in paths(&Cli::command(), &["windlass".to_owned()]) {
+    for path in paths(&command(), &["windlass".to_owned()]) {
         snapshots.compare(&path.join("-"), &help(&path));
     }
 

@@ -3,9 +3,9 @@
 mod print;
 mod progress_bar;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 pub(crate) use windlass_bench::worker::WorkerArguments;
-use windlass_bench::{Bench, LoadTarget};
+use windlass_bench::{Bench, LoadTarget, Scenario};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
@@ -16,18 +16,29 @@ use progress_bar::BenchBar;
 /// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Uses a temporary SQLite file, or a temporary key prefix in the Redis of --store. Both are removed at the end. \
+    after_help = format!("{}\nUses a temporary SQLite file, or a temporary key prefix in the Redis of --store. Both are removed at the end. \
     Scenarios also measure the bare engine, in alternating rounds. \
     Exits with 1 if a job was lost or started before it was due.\n\n\
     Examples:\n  \
     windlass bench --limit\n  \
     windlass bench process enqueue-bulk --store redis://localhost/0\n  \
     windlass bench delayed --jobs 100000 --within 60s --json\n  \
-    windlass bench backlog --backlog 1000,1000000"
+    windlass bench backlog --backlog 1000,1000000", scenarios())
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     load: windlass_bench::Arguments,
+}
+
+fn scenarios() -> String {
+    let values = Scenario::value_variants().iter();
+    let lines = values
+        .filter_map(ValueEnum::to_possible_value)
+        .map(|value| {
+            let help = value.get_help().map(ToString::to_string);
+            format!("  {:<12}  {}\n", value.get_name(), help.unwrap_or_default())
+        });
+    format!("Scenarios:\n{}", lines.collect::<String>())
 }
 
 /// Runs the benchmark and removes its store.

@@ -24,7 +24,11 @@ pub(crate) const REAP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Command-line arguments.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status of CMD:\n  \
+#[command(
+    override_usage = "windlass exec [OPTIONS] <QUEUE> <CMD>...\n       \
+    windlass exec [OPTIONS] --queue <Q> [--queue <Q>...] -- <CMD>...",
+    after_help = "Options after CMD belong to CMD.\n\n\
+    Exit status of CMD:\n  \
     0             success; its stdout is the result\n  \
     64-74, 76-78  permanent failure\n  \
     126, 127      the program cannot be run\n  \
@@ -33,8 +37,9 @@ pub(crate) const REAP_TIMEOUT: Duration = Duration::from_secs(2);
     Environment of CMD: WINDLASS_JOB_ID, _QUEUE, _KIND, _ATTEMPT, _MAX_ATTEMPTS, _TOKEN and _DEADLINE. \
     To report progress, write lines like {\"progress\":0.4,\"message\":\"…\"} to file descriptor 3.\n\n\
     Examples:\n  \
-    windlass exec --queue mail -j 4 -- sendmail -t\n  \
-    windlass exec --queue images --burst -- ./resize {payload.file}")]
+    windlass exec mail -j 4 sendmail -t\n  \
+    windlass exec images --burst ./resize {payload.file}"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) worker: WorkerArgs,
@@ -56,7 +61,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let Some(stores) = arguments.worker.stores(session, &mut signals).await? else {
         return Ok(Exit::Ok);
     };
-    hint::note_unused(stores.store().as_ref(), &arguments.worker.queue, session).await;
+    hint::note_unused(stores.store().as_ref(), &arguments.worker.queues(), session).await;
     let exec = Exec::new(options);
     let summary = run_worker(&exec, stores, worker, &mut signals, || {}).await?;
     worker_args::print(session, &summary);

@@ -4,15 +4,15 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use windlass::Store;
 use windlass::runtime::{Connections, Role};
 use windlass::store::limits;
-use windlass::{QueueName, Store};
 use windlass_exec::Exec;
 use windlass_server::CancellationToken;
 use windlass_worker::Options;
 
 use super::exec::program_args::ProgramArgs;
-use super::exec::worker_args::{self, RunArgs};
+use super::exec::worker_args::{self, QueueArgs, RunArgs};
 use super::exec::{self, REAP_TIMEOUT};
 use super::hint;
 use super::serve::{self, HttpArguments};
@@ -28,19 +28,20 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 /// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
+    override_usage = "windlass up [OPTIONS] [<QUEUE> <CMD>...]\n       \
+    windlass up [OPTIONS] --queue <Q> [--queue <Q>...] -- <CMD>...",
     after_help = "CMD runs as with `windlass exec`: payload on stdin, stdout is the result. \
     Access tokens work as with `windlass serve`.\n\n\
     Examples:\n  \
     windlass up\n  \
-    windlass up --queue mail -j 4 -- sendmail -t"
+    windlass up mail -j 4 ./send-letter"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     http: HttpArguments,
 
-    /// Queue to claim jobs from; repeatable
-    #[arg(long, value_name = "Q", requires = "command")]
-    queue: Vec<QueueName>,
+    #[command(flatten)]
+    queues: QueueArgs,
 
     #[command(flatten)]
     pub(crate) process: ProcessArgs,
@@ -59,7 +60,7 @@ pub(crate) struct Arguments {
     role: Option<RoleArg>,
 
     /// Program and its arguments
-    #[arg(last = true, value_name = "CMD", requires = "queue")]
+    #[arg(last = true, value_name = "CMD", requires = "queues")]
     command: Vec<OsString>,
 }
 
@@ -82,7 +83,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let Some(stores) = worker_args::stores(session, arguments.process, &mut signals).await? else {
         return Ok(Exit::Ok);
     };
-    hint::note_unused(stores.store().as_ref(), &arguments.queue, session).await;
+    hint::note_unused(stores.store().as_ref(), &arguments.queues.names(), session).await;
     let server = serve::open(&stores, options, session).await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop.clone()));
@@ -148,7 +149,7 @@ impl Arguments {
         if self.command.is_empty() {
             return Ok(None);
         }
-        let mut options = self.run_args.options(&self.queue, &self.command)?;
+        let mut options = self.run_args.options(self.queues.names(), &self.command)?;
         "up".clone_into(&mut options.name);
         options.stop_wait = self.run_args.kill_after + REAP_TIMEOUT;
         options.waits_for_store = !self.process.fail_fast;

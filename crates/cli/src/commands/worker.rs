@@ -6,13 +6,13 @@ use std::time::Duration;
 use clap::Args;
 use windlass::duration;
 use windlass_exec::resident::WRITE_TIMEOUT_DEFAULT;
-use windlass_exec::{Environment, Resident, ResidentOptions, Starter, Template};
+use windlass_exec::{Resident, ResidentOptions, Starter, Template, program};
 use windlass_worker::GRACE_DEFAULT;
 
 use super::exec::child;
 use super::exec::worker_args::{self, WorkerArgs};
 use super::hint;
-use crate::exit::{Exit, Result};
+use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
 use crate::signals::Signals;
 
@@ -22,17 +22,19 @@ const REAP_TIMEOUT: Duration = Duration::from_secs(3);
 /// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
+    override_usage = "windlass worker [OPTIONS] <QUEUE> <CMD>...\n       \
+    windlass worker [OPTIONS] --queue <Q> [--queue <Q>...] -- <CMD>...",
     after_help = "A process reads lines like {\"type\":\"job\",\"id\":…,\"token\":…,\"payload\":…} from stdin and \
     replies with {\"type\":\"done\",\"id\":…,\"token\":…,\"result\":…} or \"type\":\"fail\" with an \
     \"error\". Other output is logged. See docs/programs.md for the protocol.\n\n\
-    Example:\n  windlass worker --queue mail --stdio --procs 2 -j 10 -- python3 mailer.py"
+    Example:\n  windlass worker mail --procs 2 -j 10 python3 mailer.py"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) worker: WorkerArgs,
 
-    /// Speak JSON lines on stdin and stdout
-    #[arg(long, required = true)]
+    /// Speak JSON lines on stdin and stdout; the default, and the only protocol
+    #[arg(long)]
     stdio: bool,
 
     /// Number of processes; -j applies to each
@@ -52,7 +54,9 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let args = &arguments.worker;
     let command = Template::without_placeholders(&args.command)?;
-    let environment = Environment::new(&args.run_args.env)?;
+    let environment = args.run_args.environment.select()?;
+    program::find(command.program(), &environment)
+        .map_err(|error| CliError::misconfigured(&error))?;
     let grace = args.run_args.grace.unwrap_or(GRACE_DEFAULT);
     let kill_after = args.run_args.kill_after;
     let mut worker = args.options()?;
@@ -64,7 +68,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let Some(stores) = args.stores(session, &mut signals).await? else {
         return Ok(Exit::Ok);
     };
-    hint::note_unused(stores.store().as_ref(), &args.queue, session).await;
+    hint::note_unused(stores.store().as_ref(), &args.queues(), session).await;
     let resident = Resident::start(ResidentOptions {
         command,
         starter: Starter::new(child::launch(), environment, worker_args::log_sink())?,
@@ -74,7 +78,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         kill_after,
         write_timeout: arguments.write_timeout.unwrap_or(WRITE_TIMEOUT_DEFAULT),
         store: Arc::clone(stores.store()),
-        queues: args.queue.clone(),
+        queues: args.queues(),
     });
     let drain = || resident.drain(grace);
     let handler = Arc::new(resident.clone());

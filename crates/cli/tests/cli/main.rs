@@ -8,6 +8,7 @@ mod bad_input;
 mod bad_store;
 mod changes;
 mod checks;
+mod completions;
 mod config;
 mod confirm;
 mod doctor;

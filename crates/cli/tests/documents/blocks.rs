@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::page::blocks;
 
 /// Page, language, and what runs its blocks, or why nothing does.
-const RUN_BY: [(&str, &str, &str); 30] = [
+const RUN_BY: [(&str, &str, &str); 31] = [
     ("README.md", "sh", "readme.rs"),
     ("README.md", "rust,no_run", "compiled with the library"),
     ("README.md", "mermaid", "diagrams"),
@@ -49,6 +49,7 @@ const RUN_BY: [(&str, &str, &str); 30] = [
     ),
     ("docs/processor.md", "console", "first_commands.rs"),
     ("docs/programs.md", "console", "programs.rs"),
+    ("docs/programs.md", "js", "programs.rs"),
     ("docs/programs.md", "sh", "programs.rs"),
     (
         "docs/programs.md",

@@ -222,11 +222,19 @@ fn a_program_that_fails_or_is_killed_fails_its_task_with_its_last_lines() {
     );
     let error = text(&shown(&sandbox, &dying)["error"]).to_owned();
     assert!(error.contains("signal 9"), "{error}");
-    let missing = enqueued(&sandbox, "");
+}
+
+#[test]
+fn without_its_program_no_task_is_started() {
+    let sandbox = sandbox();
+    let id = enqueued(&sandbox, "");
     let line = "interop blueque run video --burst --json -- ./no-such-program";
-    sandbox.run(line).ok();
-    let error = text(&shown(&sandbox, &missing)["error"]).to_owned();
-    assert!(error.contains("no-such-program"), "{error}");
+    let error = sandbox.run(line).exits(78).error();
+    assert!(
+        text(&error["message"]).contains("./no-such-program"),
+        "{error}"
+    );
+    assert_eq!(shown(&sandbox, &id)["status"], "pending");
 }
 
 #[test]

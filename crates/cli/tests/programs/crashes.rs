@@ -187,13 +187,14 @@ fn a_program_that_crashes_at_start_uses_no_attempt_and_backs_off() {
 }
 
 #[test]
-fn a_missing_program_uses_no_attempt() {
+fn a_program_that_disappears_uses_no_attempt() {
     let sandbox = Sandbox::new();
     sandbox.job("1", "x", "");
-    let mut worker = sandbox.start("worker --queue q --stdio -- ./not-there");
+    sandbox.program("once", "rm once; exit 1");
+    let mut worker = sandbox.start("worker --queue q --stdio -- ./once");
     let mut line = String::new();
     let mut lines = BufReader::new(worker.stderr.take().unwrap());
-    while !line.contains("restarting in") {
+    while !line.contains("exit status 127; restarting in") {
         line.clear();
         lines.read_line(&mut line).unwrap();
     }

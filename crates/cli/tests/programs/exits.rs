@@ -95,15 +95,16 @@ fn a_signal_is_named_and_the_last_lines_are_reported() {
 }
 
 #[test]
-fn a_missing_program_slows_the_worker_down() {
+fn a_program_that_disappears_slows_the_worker_down() {
     let sandbox = Sandbox::new();
-    for id in ["1", "2", "3", "4"] {
+    for id in ["1", "2", "3", "4", "5"] {
         sandbox.job(id, "x", "--max-attempts 1");
     }
+    sandbox.program("once", "rm once");
 
-    let ran = sandbox.run("exec --queue q --burst -- ./not-there").ok();
+    let ran = sandbox.run("exec --queue q --burst -- ./once").ok();
 
     assert!(ran.stderr.contains("next job in 1s"), "{}", ran.stderr);
-    let error = sandbox.shown("1")["error"].clone();
-    assert!(text(&error).contains("cannot start ./not-there"), "{error}");
+    let error = sandbox.shown("2")["error"].clone();
+    assert!(text(&error).contains("cannot start ./once"), "{error}");
 }

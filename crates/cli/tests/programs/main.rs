@@ -18,6 +18,7 @@ mod redis;
 mod resident_stop;
 mod running;
 mod sizes;
+mod start;
 mod stop;
 #[allow(dead_code, reason = "shared with tests that use all of it")]
 mod test_store;

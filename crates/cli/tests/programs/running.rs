@@ -1,6 +1,7 @@
 //! Helpers to run workers, and to wait for them and their processes.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -44,6 +45,13 @@ impl Sandbox {
                 Err(job.to_string())
             }
         })
+    }
+
+    /// Creates an executable shell script.
+    pub(crate) fn program(&self, name: &str, script: &str) {
+        fs::write(self.path(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.path(name), mode).unwrap();
     }
 
     /// Runs all jobs of queue `q` with a shell script.

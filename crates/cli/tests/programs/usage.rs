@@ -25,7 +25,12 @@ fn an_invalid_command_line_is_a_usage_error() {
         "exec --queue q --lease soon -- true",
         "exec --queue q --queue q -- true",
         "exec --queue b@d -- true",
-        "worker --queue q -- true",
+        "exec q",
+        "exec q --",
+        "exec ./true",
+        "up q",
+        "up -- true",
+        "worker q",
         "worker --queue q --stdio",
         "worker --queue q --stdio -- run {id}",
         "worker --queue q --stdio --procs 0 -- true",
@@ -34,4 +39,21 @@ fn an_invalid_command_line_is_a_usage_error() {
         sandbox.run(line).exits(2);
     }
     assert!(!sandbox.has_store());
+}
+
+#[test]
+fn the_queue_and_the_program_need_no_dashes() {
+    let sandbox = Sandbox::new();
+    for line in [
+        "exec q --burst --json tr a-z A-Z",
+        "exec --burst --json q -- tr a-z A-Z",
+        "exec --burst --json --queue q tr a-z A-Z",
+        "exec q --queue other --burst --json tr a-z A-Z",
+        "exec q --burst --json sh -c cat --burst",
+    ] {
+        sandbox.job("1", "dear ann", "");
+        let summary = sandbox.run(line).ok().json();
+        assert_eq!(summary["succeeded"], 1, "{line}: {summary}");
+        sandbox.run("job delete q 1").ok();
+    }
 }

@@ -33,7 +33,8 @@ pub(crate) struct Target {
     #[arg(long, value_name = "P")]
     prefix: String,
 
-    /// Version of the other clients; 0.1 and 0.3 do not see each other's leases
+    /// Version of the other clients: 0.1 for the newest Python and Node packages, 0.3 for the newest crate and Go
+    /// module; they do not see each other's leases
     #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
     layout: WorkQueueLayout,
 }

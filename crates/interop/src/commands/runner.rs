@@ -10,8 +10,10 @@ use tokio::time::sleep;
 use windlass::Bytes;
 use windlass::duration;
 use windlass_exec::exec::KILL_AFTER_DEFAULT;
-use windlass_exec::{Environment, Launch, LogSink, ProgramExit, RunningProgram, Starter};
-use windlass_terminal::exit::Result;
+use windlass_exec::{
+    EnvironmentArgs, Launch, LogSink, ProgramExit, RunningProgram, Starter, program,
+};
+use windlass_terminal::exit::{CliError, Result};
 use windlass_terminal::session::Session;
 
 /// Delay after a transient error.
@@ -32,9 +34,8 @@ pub(super) struct RunnerArguments {
     #[arg(long)]
     burst: bool,
 
-    /// Environment variable to pass on (NAME) or to set (NAME=VALUE); can be repeated
-    #[arg(long, value_name = "NAME")]
-    env: Vec<String>,
+    #[command(flatten)]
+    environment: EnvironmentArgs,
 
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
@@ -58,7 +59,11 @@ pub(super) type Stop = watch::Sender<bool>;
 impl RunnerArguments {
     pub(super) fn open(self, session: &Session, launch: Launch) -> Result<(Runner, Stop)> {
         let (stop, stopped) = watch::channel(false);
-        let environment = Environment::new(&self.env)?;
+        let environment = self.environment.select()?;
+        // clap requires a command.
+        let program = self.command.first().map(OsString::as_os_str);
+        program::find(program.unwrap_or_default(), &environment)
+            .map_err(|error| CliError::misconfigured(&error))?;
         let talk = session.output.log_sink();
         let runner = Runner {
             command: self.command,

@@ -37,7 +37,7 @@ pub(crate) struct Target {
     #[arg(long, value_name = "P")]
     prefix: Option<String>,
 
-    /// Key layout
+    /// Key layout: of the released library, or of the document before it
     #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
     layout: WorqrLayout,
 }

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use windlass_exec::{Environment, ExecOptions, ExitMap, KeepOutput, Starter, Stdin, Template};
+use windlass_exec::{ExecOptions, ExitMap, KeepOutput, Starter, Stdin, Template, program};
 
 use super::child;
 use super::worker_args::{self, RunArgs};
-use crate::exit::Result;
+use crate::exit::{CliError, Result};
 
 /// Program flags, shared by `exec` and `up`.
 #[derive(Debug, Args)]
@@ -16,12 +16,12 @@ pub(crate) struct ProgramArgs {
     #[arg(long, requires = "command")]
     shell: bool,
 
-    /// What the process gets on stdin
+    /// What the process gets on stdin: the payload, the job as one JSON object, or nothing
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     #[arg(requires = "command")]
     stdin: Stdin,
 
-    /// What becomes the job's result
+    /// What becomes the job's result; other output is logged
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     #[arg(requires = "command")]
     result: KeepOutput,
@@ -39,7 +39,9 @@ impl ProgramArgs {
         } else {
             Template::new(command)?
         };
-        let environment = Environment::for_jobs(&run_args.env)?;
+        let environment = run_args.environment.select_for_jobs()?;
+        program::find(template.program(), &environment)
+            .map_err(|error| CliError::misconfigured(&error))?;
         Ok(ExecOptions {
             command: template,
             starter: Starter::new(child::launch(), environment, worker_args::log_sink())?,

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde::Serialize;
 use windlass::store::LeaseTime;
 use windlass::{OpenMode, QueueName, duration};
-use windlass_exec::LogSink;
+use windlass_exec::{EnvironmentArgs, LogSink};
 use windlass_server::MetricsListener;
 use windlass_worker::{Connections, Handle, Options, Runtime, Source, Stopper, Summary};
 
@@ -25,10 +25,10 @@ const NAME_CHARS_MAX: usize = 30;
 
 /// Worker flags and the command to run.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("needed").args(["queue_name", "queue"]).required(true).multiple(true))]
 pub(crate) struct WorkerArgs {
-    /// Queue to claim jobs from; repeatable
-    #[arg(long, value_name = "Q", required = true)]
-    pub(crate) queue: Vec<QueueName>,
+    #[command(flatten)]
+    queues: QueueArgs,
 
     #[command(flatten)]
     pub(crate) run_args: RunArgs,
@@ -47,6 +47,25 @@ pub(crate) struct WorkerArgs {
     /// Program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// The queues to claim from, shared with `up`.
+#[derive(Debug, Args)]
+#[group(id = "queues", multiple = true)]
+pub(crate) struct QueueArgs {
+    /// Queue to claim jobs from
+    #[arg(value_name = "QUEUE", requires = "command")]
+    queue_name: Option<QueueName>,
+
+    /// Queue to claim jobs from, instead of QUEUE or in addition; repeatable
+    #[arg(long, value_name = "Q", requires = "command")]
+    queue: Vec<QueueName>,
+}
+
+impl QueueArgs {
+    pub(crate) fn names(&self) -> Vec<QueueName> {
+        self.queue_name.iter().chain(&self.queue).cloned().collect()
+    }
 }
 
 /// Flags for running jobs, shared with `up`.
@@ -78,15 +97,18 @@ pub(crate) struct RunArgs {
     #[arg(default_value = "5s", hide_default_value = true)]
     pub(crate) kill_after: Duration,
 
-    /// Environment variable to pass on (NAME) or set (NAME=VALUE); repeatable
-    #[arg(long, value_name = "NAME", requires = "command")]
-    pub(crate) env: Vec<String>,
+    #[command(flatten)]
+    pub(crate) environment: EnvironmentArgs,
 }
 
 impl WorkerArgs {
+    pub(crate) fn queues(&self) -> Vec<QueueName> {
+        self.queues.names()
+    }
+
     /// Returns the runtime options, validated.
     pub(crate) fn options(&self) -> Result<Options> {
-        let mut options = self.run_args.options(&self.queue, &self.command)?;
+        let mut options = self.run_args.options(self.queues(), &self.command)?;
         options.is_burst = self.burst;
         options.waits_for_store = !self.process.fail_fast;
         options.check()?;
@@ -115,14 +137,14 @@ impl WorkerArgs {
 
 impl RunArgs {
     /// Returns the runtime options set by the flags.
-    pub(crate) fn options(&self, queues: &[QueueName], command: &[OsString]) -> Result<Options> {
+    pub(crate) fn options(&self, queues: Vec<QueueName>, command: &[OsString]) -> Result<Options> {
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(CliError::usage(
                 "--timeout must be greater than zero",
                 "use --timeout 1ms or more, or omit it for no limit",
             ));
         }
-        let mut options = Options::new(queues.iter().cloned().map(Source::new));
+        let mut options = Options::new(queues.into_iter().map(Source::new));
         options.name = name(command);
         options.concurrency = self.jobs;
         options.timeout = self.timeout;
