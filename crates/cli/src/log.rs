@@ -71,9 +71,8 @@ impl Log {
         let is_ours = !metadata.is_span() && metadata.target() == TARGET;
         is_ours
             && match (self, metadata.name()) {
-                // It ends the command and is printed then.
-                (_, "worker_failed") => false,
-                (Self::Notes, "attempt_failed") => false,
+                // The first ends the command and is printed then; the second is no note.
+                (_, "worker_failed") | (Self::Notes, "attempt_failed") => false,
                 (Self::Notes, _) => *metadata.level() == Level::WARN,
                 (Self::Lines(level, _), _) => *metadata.level() <= level,
             }

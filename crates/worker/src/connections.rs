@@ -77,6 +77,6 @@ impl fmt::Debug for Connections {
         f.debug_struct("Connections")
             .field("store", &self.store)
             .field("is_reopened", &self.open.is_some())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

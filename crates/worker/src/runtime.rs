@@ -74,14 +74,12 @@ impl Runtime {
         drain::drain(&shared, started).await;
         reports.shutdown().await;
         lease_thread.end().await;
-        match shared.take_error() {
-            Some(error) => Err(error),
-            None => {
-                let summary = *lock(&shared.summary);
-                events::worker_stopped(&summary);
-                Ok(summary)
-            }
+        if let Some(error) = shared.take_error() {
+            return Err(error);
         }
+        let summary = *lock(&shared.summary);
+        events::worker_stopped(&summary);
+        Ok(summary)
     }
 }
 
