@@ -8,6 +8,7 @@ mod process_args;
 #[cfg(test)]
 #[path = "../tests/cli/snapshot.rs"]
 mod snapshot;
+mod telemetry;
 
 use std::process::ExitCode;
 

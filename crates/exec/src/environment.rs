@@ -227,7 +227,7 @@ pub(crate) fn job_variables(context: &AttemptContext) -> Vec<(&'static str, Stri
     }
     let traces = [("TRACEPARENT", "traceparent"), ("TRACESTATE", "tracestate")];
     for (variable, header) in traces {
-        if let Some(value) = job.headers.get(header) {
+        if let Some(value) = context.trace_header(header) {
             variables.push((variable, value.to_owned()));
         }
     }

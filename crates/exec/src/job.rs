@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_api::content::Content;
 use windlass_api::timestamp;
-use windlass_worker::AttemptContext;
+use windlass_worker::{AttemptContext, TRACE_HEADERS};
 
 use crate::environment;
 
@@ -51,6 +51,14 @@ impl<'a> JobLine<'a> {
             let (text, base64) = Content::of(&job.payload).split();
             (text.map(Payload::Text), base64)
         };
+        let mut headers: BTreeMap<_, _> = job.headers.iter().collect();
+        // A span of the attempt, if it has one, is the parent of what the program records.
+        headers.extend(
+            TRACE_HEADERS
+                .map(|name| Some((name, context.trace_header(name)?)))
+                .into_iter()
+                .flatten(),
+        );
         Self {
             line_type,
             id: job.id.as_str(),
@@ -65,7 +73,7 @@ impl<'a> JobLine<'a> {
             deadline: environment::deadline(context),
             payload,
             payload_base64,
-            headers: job.headers.iter().collect(),
+            headers,
         }
     }
 }

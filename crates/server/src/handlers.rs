@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
-use windlass_api::{Code, Error, QueueReply, Reply, Request, dispatch_until};
+use windlass_api::{Code, Error, QueueReply, Reply, Request, TraceHeaders, dispatch_until};
 use windlass_core::{Bytes, Job, QueueName};
 
 use crate::error::HttpError;
@@ -67,13 +67,22 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
     }
     let (queue, mut op) = request.parse().await?;
     access::check_workers(state, &request.caller, &op).await?;
+    let trace = trace(&request.headers);
     match &mut op {
         Request::Enqueue(job) => {
+            trace
+                .iter()
+                .for_each(|trace| trace.add_to(&mut job.headers));
             if let Some(key) = IdempotencyKey::from_headers(&request.headers)? {
                 key.set_id(job, 0);
             }
         }
         Request::EnqueueAll(batch) => {
+            for job in &mut batch.jobs {
+                trace
+                    .iter()
+                    .for_each(|trace| trace.add_to(&mut job.headers));
+            }
             if let Some(key) = IdempotencyKey::from_headers(&request.headers)? {
                 for (item, job) in batch.jobs.iter_mut().enumerate() {
                     key.set_id(job, item);
@@ -97,6 +106,12 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response)
+}
+
+/// Returns the trace that a request belongs to: jobs that it enqueues inherit it.
+fn trace(headers: &HeaderMap) -> Option<TraceHeaders> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    TraceHeaders::new(text("traceparent"), text("tracestate"))
 }
 
 /// Returns the payload or the result of a job as raw bytes.

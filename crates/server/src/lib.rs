@@ -38,7 +38,9 @@ mod timeouts;
 pub mod token;
 pub mod trusted_file;
 
-pub use crate::metrics::{MetricValue, MetricsListener, MetricsRecorder};
+pub use crate::metrics::{
+    METRIC_BUCKETS, MetricKey, MetricValue, MetricsListener, MetricsRecorder,
+};
 pub use client::HttpClient;
 pub use error::ProblemDocument;
 pub use extra::ExtraRoute;

@@ -22,7 +22,12 @@ use crate::state::AppState;
 
 pub use listener::MetricsListener;
 pub use recorder::{MetricValue, MetricsRecorder};
+
+/// The name and labels of a series.
+pub use metrics::Key as MetricKey;
 use text::{MEDIA_TYPE, MetricsText};
+/// The upper bounds of the buckets of every histogram.
+pub use windlass_core::metrics::BUCKETS as METRIC_BUCKETS;
 
 /// How many queues have their own series. The others are added up, so that clients cannot create an
 /// unlimited number of series.

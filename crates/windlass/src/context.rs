@@ -89,11 +89,11 @@ impl Context {
         &self.shared.data
     }
 
-    /// Returns the trace headers of the job.
+    /// Returns the trace headers of the attempt.
     fn trace(&self) -> Headers {
         let mut headers = Headers::default();
         for name in TRACE_HEADERS {
-            if let Some(value) = self.job().headers.get(name) {
+            if let Some(value) = self.attempt.trace_header(name) {
                 // Cannot fail: it was a valid header before.
                 let _ = headers.set(name, value);
             }

@@ -110,17 +110,33 @@ impl AttemptContext {
         self.0.log(line);
     }
 
-    /// Sets this job's trace headers on a follow-up job that has none.
+    /// Sets the trace of this attempt as `traceparent` (W3C Trace Context), for code that records a span
+    /// of it. Programs that the attempt starts and jobs that it enqueues inherit it (default: the trace
+    /// of the job). Only the first call counts.
+    pub fn set_traceparent(&self, traceparent: String) {
+        let _ = self.0.traceparent.set(traceparent);
+    }
+
+    /// Returns one of [`TRACE_HEADERS`], of this attempt or else of its job.
+    pub fn trace_header(&self, name: &str) -> Option<&str> {
+        let own = self.0.traceparent.get();
+        match own.filter(|_| name == TRACE_HEADERS[0]) {
+            Some(own) => Some(own),
+            None => self.job().headers.get(name),
+        }
+    }
+
+    /// Sets the trace headers of this attempt on a follow-up job that has none.
     pub fn pass_trace_to(&self, job: &mut NewJob) -> Result<()> {
         for name in TRACE_HEADERS {
-            if let (None, Some(value)) = (job.headers.get(name), self.job().headers.get(name)) {
+            if let (None, Some(value)) = (job.headers.get(name), self.trace_header(name)) {
                 job.headers.set(name, value)?;
             }
         }
         Ok(())
     }
 
-    /// Enqueues a follow-up job that inherits this job's trace headers.
+    /// Enqueues a follow-up job that inherits the trace of this attempt.
     pub async fn enqueue_raw(&self, queue: &QueueName, mut job: NewJob) -> Result<Enqueued> {
         self.pass_trace_to(&mut job)?;
         let replies = self.store().enqueue(queue, vec![job]).await?;

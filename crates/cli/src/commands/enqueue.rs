@@ -13,7 +13,9 @@ use windlass::store::{
 };
 use windlass::{Error, NewJob, QueueName, Store, duration};
 use windlass_api::request::Enqueue;
-use windlass_api::{EnqueueReply, Error as ApiError, JobEnd, JobReply, until_known, wait_for_end};
+use windlass_api::{
+    EnqueueReply, Error as ApiError, JobEnd, JobReply, TraceHeaders, until_known, wait_for_end,
+};
 
 use super::job::wait;
 use super::verb::{OnQueue, Print};
@@ -21,6 +23,7 @@ use crate::exit::{CliError, Exit, Result};
 use crate::input::{UnreadInput, bytes_or_stdin, peek};
 use crate::output::Output;
 use crate::session::Session;
+use crate::telemetry::Telemetry;
 
 /// Command-line arguments.
 #[derive(Debug, Args)]
@@ -80,11 +83,31 @@ impl Print for WaitReply {
 
 /// Enqueues, and prints the status of each job.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    let telemetry = Telemetry::from_env();
+    let (span, trace) = telemetry.start_enqueue(&arguments.enqueue.queue);
+    let enqueued = run_traced(arguments, trace, session).await;
+    if let Some(span) = span {
+        let error = enqueued.as_ref().err();
+        span.end(error.map(|error| error.details.message.as_str()));
+    }
+    telemetry.finish().await;
+    enqueued
+}
+
+/// Enqueues jobs that belong to a trace.
+async fn run_traced(
+    arguments: Arguments,
+    trace: Option<TraceHeaders>,
+    session: &mut Session,
+) -> Result<Exit> {
     let OnQueue { queue, mut request } = arguments.enqueue;
     if let Some(file) = arguments.ndjson {
-        return ndjson::run(&queue, &file, session).await;
+        return ndjson::run(&queue, &file, trace, session).await;
     }
     request.headers = Some(headers(&arguments.headers)?);
+    if let Some(trace) = trace {
+        trace.add_to(&mut request.headers);
+    }
     let mut job = request.into_job()?;
     job.keep_outcome = arguments.wait.is_some();
     // Last, so that a usage error is reported before stdin is read.

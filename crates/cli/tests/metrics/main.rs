@@ -17,3 +17,4 @@ mod server;
 mod ledger;
 mod prometheus;
 mod scrape;
+mod trace;

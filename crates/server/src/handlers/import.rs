@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use serde::Serialize;
 use windlass_api::lines::{InputLine, LineSplitter};
-use windlass_api::{Code, EnqueueReply, EnqueueRequest, Error, depth};
+use windlass_api::{Code, EnqueueReply, EnqueueRequest, Error, TraceHeaders, depth};
 use windlass_core::{JobId, NewJob, QueueName, Store};
 
 use super::HandlerResult;
@@ -49,6 +49,7 @@ pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerR
         store: Arc::clone(&state.store),
         queue: request.queue()?,
         key: IdempotencyKey::from_headers(&request.headers)?,
+        trace: super::trace(&request.headers),
         chunk_timeout: request.body_timeout,
         pending: Vec::new(),
         pending_bytes: 0,
@@ -70,6 +71,7 @@ struct Import {
     store: Arc<dyn Store>,
     queue: QueueName,
     key: Option<IdempotencyKey>,
+    trace: Option<TraceHeaders>,
     /// How long the next chunk of the body may take.
     chunk_timeout: Duration,
     /// Lines of the next batch: jobs to enqueue, and invalid lines to report in order.
@@ -160,7 +162,10 @@ impl Import {
             Error::new(Code::Invalid, "the line is not UTF-8", help)
         })?;
         depth::check(text)?;
-        let request = EnqueueRequest::from_json(text)?;
+        let mut request = EnqueueRequest::from_json(text)?;
+        if let Some(trace) = &self.trace {
+            trace.add_to(&mut request.headers);
+        }
         let has_id = request.id.is_some();
         let mut job = request.into_job()?;
         if let (Some(key), false) = (&self.key, has_id) {

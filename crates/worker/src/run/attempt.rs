@@ -76,6 +76,7 @@ pub(crate) struct Attempt {
     /// Only set if the end of every job is logged.
     ended: OnceLock<Instant>,
     last_lines: Mutex<String>,
+    pub(crate) traceparent: OnceLock<String>,
     abort: OnceLock<AbortHandle>,
 }
 
@@ -102,6 +103,7 @@ impl Attempt {
             started: OnceLock::new(),
             ended: OnceLock::new(),
             last_lines: Mutex::default(),
+            traceparent: OnceLock::new(),
             abort: OnceLock::new(),
         }
     }

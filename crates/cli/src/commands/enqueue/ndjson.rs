@@ -11,7 +11,7 @@ use windlass::store::{
 };
 use windlass::{Error as CoreError, ErrorKind, NewJob, QueueName, Store};
 use windlass_api::lines::{InputLine, LineReader};
-use windlass_api::{EnqueueReply, EnqueueRequest, Error};
+use windlass_api::{EnqueueReply, EnqueueRequest, Error, TraceHeaders};
 
 use super::{enqueue, note_durability};
 use crate::exit::{CliError, Exit, Result};
@@ -28,13 +28,19 @@ const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Enqueues every line of a file, or of stdin if it is `-`.
-pub(super) async fn run(queue: &QueueName, file: &OsStr, session: &mut Session) -> Result<Exit> {
+pub(super) async fn run(
+    queue: &QueueName,
+    file: &OsStr,
+    trace: Option<TraceHeaders>,
+    session: &mut Session,
+) -> Result<Exit> {
     let (input, bytes) = open(file).await?;
     let store = session.store_or_create().await?;
     let mut importer = Importer {
         store,
         lowest: session.persistent_store_url()?.durability(),
         queue: queue.clone(),
+        trace,
         bar: Output::bar(bytes),
         output: session.output.clone(),
         batch: Vec::new(),
@@ -90,6 +96,7 @@ struct Importer {
     /// The lowest durability of the jobs.
     lowest: DurabilityLevel,
     queue: QueueName,
+    trace: Option<TraceHeaders>,
     bar: ProgressBar,
     output: Output,
     /// Jobs with their line numbers.
@@ -127,7 +134,7 @@ impl Importer {
         if line.trim_ascii().is_empty() {
             return;
         }
-        match parse(line) {
+        match parse(line, self.trace.as_ref()) {
             Ok(job) => {
                 self.batch_bytes += job.payload.len();
                 self.batch.push((number, job));
@@ -187,7 +194,7 @@ impl Importer {
     }
 }
 
-fn parse(line: &[u8]) -> windlass::Result<NewJob> {
+fn parse(line: &[u8], trace: Option<&TraceHeaders>) -> windlass::Result<NewJob> {
     let text = std::str::from_utf8(line).map_err(|error| {
         CoreError::invalid(
             "line",
@@ -195,7 +202,11 @@ fn parse(line: &[u8]) -> windlass::Result<NewJob> {
             "use UTF-8, and payload_base64 for binary data",
         )
     })?;
-    let job = EnqueueRequest::from_json(text)?.into_job()?;
+    let mut request = EnqueueRequest::from_json(text)?;
+    if let Some(trace) = trace {
+        trace.add_to(&mut request.headers);
+    }
+    let job = request.into_job()?;
     Limits::default().check_job(&job)?;
     Ok(job)
 }

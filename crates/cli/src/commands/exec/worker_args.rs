@@ -19,6 +19,7 @@ use crate::exit::{CliError, Result};
 use crate::process_args::ProcessArgs;
 use crate::session::Session;
 use crate::signals::Signals;
+use crate::telemetry::Telemetry;
 
 /// Longest worker name.
 const NAME_CHARS_MAX: usize = 30;
@@ -210,12 +211,15 @@ pub(crate) async fn run(
     signals: &mut Signals,
     on_stop: impl Fn(),
 ) -> Result<Summary> {
-    let runtime = Runtime::new(stores, options, handler)?;
+    let telemetry = Arc::new(Telemetry::from_env());
+    let runtime = Runtime::new(stores, options, telemetry.trace_attempts(handler))?;
     let stopper = runtime.stopper();
-    tokio::select! {
-        summary = runtime.run() => Ok(summary?),
+    let summary = tokio::select! {
+        summary = runtime.run() => summary,
         never = handle_signals(&stopper, signals, on_stop) => match never {},
-    }
+    };
+    telemetry.finish().await;
+    Ok(summary?)
 }
 
 async fn handle_signals(
