@@ -24,9 +24,6 @@ const STORE_VARIABLE: &str = "WINDLASS_STORE";
 /// `--env-all` leaves these out: they configure Windlass, and some are secrets.
 const OWN_PREFIX: &str = "WINDLASS_";
 
-/// How many variables are listed at start.
-const NAMES_SHOWN_MAX: usize = 20;
-
 /// The variables that `exec` sets for each job.
 const JOB_VARIABLES: [&str; 8] = [
     "WINDLASS_JOB_ID",
@@ -65,8 +62,11 @@ pub struct EnvironmentArgs {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
-    /// Names that were requested and are not set.
+    /// Names that were requested, and are set.
+    added: Vec<String>,
+    /// Names that were requested, and are not set.
     unset: Vec<String>,
+    is_all: bool,
 }
 
 impl EnvironmentArgs {
@@ -125,32 +125,51 @@ impl Environment {
             by_flag || name.to_str().is_some_and(by_name)
         };
         let mut variables: Vec<_> = all.filter(|(name, _)| is_inherited(name)).collect();
-        let mut unset = Vec::new();
+        let (mut added, mut unset) = (Vec::new(), Vec::new());
         for (name, value) in requested {
             let known = variables.iter().position(|(known, _)| known == name);
             match (value, known) {
                 (Some(value), Some(at)) => variables[at].1 = value.into(),
                 (Some(value), None) => variables.push((name.into(), value.into())),
                 (None, Some(_)) => {}
-                (None, None) => unset.push(name.to_owned()),
+                (None, None) => {
+                    unset.push(name.to_owned());
+                    continue;
+                }
+            }
+            if !INHERITED.contains(&name) {
+                added.push(name.to_owned());
             }
         }
-        Ok(Self { variables, unset })
+        Ok(Self {
+            variables,
+            added,
+            unset,
+            is_all,
+        })
     }
 
     /// Logs which variables programs get, by name, and which requested ones they do not get.
     pub(crate) fn log(&self) {
         for name in &self.unset {
-            tracing::warn!(target: "windlass", "--env {name}: not set here, so programs do not get it; \
-                set it, or write --env {name}=VALUE");
+            tracing::warn!(name: "variable_unset", target: "windlass", "--env {name}: not set here, so programs \
+                do not get it; set it, or write --env {name}=VALUE");
         }
-        let names = self.names();
-        let shown = if names.len() > NAMES_SHOWN_MAX {
-            format!("{} variables", names.len())
-        } else {
-            names.join(", ")
-        };
-        tracing::info!(target: "windlass", "programs get {shown}; --env NAME adds a variable");
+        tracing::info!(name: "environment", target: "windlass", "programs get {}", self.summary());
+    }
+
+    /// Names the default list as a whole: which of them are set says little.
+    fn summary(&self) -> String {
+        if self.is_all {
+            return format!("all variables except {OWN_PREFIX}*");
+        }
+        let all_of_prefix = format!("{INHERITED_PREFIX}*");
+        let mut names = INHERITED.to_vec();
+        names.push(&all_of_prefix);
+        names.extend(self.added.iter().map(String::as_str));
+        let more = "; --env NAME adds a variable";
+        let more = if self.added.is_empty() { more } else { "" };
+        format!("{}{more}", names.join(", "))
     }
 
     /// Returns the names of all variables, in order. Values may be secrets.
@@ -290,6 +309,9 @@ mod tests {
         assert_eq!(values(&selected), expected);
         assert_eq!(selected.unset, ["ABSENT"]);
         assert_eq!(selected.names(), ["A", "LC_ALL", "PATH", "TOKEN"]);
+        let summary = selected.summary();
+        assert!(summary.starts_with("PATH, HOME, "), "{summary}");
+        assert!(summary.ends_with(", LC_*, TOKEN, A, LC_ALL"), "{summary}");
     }
 
     #[test]
@@ -297,6 +319,7 @@ mod tests {
         let selected = selected(&ALL, &["SECRET=other"], true);
         let names = ["LC_ALL", "LD_PRELOAD", "PATH", "SECRET", "TOKEN"];
         assert_eq!(selected.names(), names);
+        assert_eq!(selected.summary(), "all variables except WINDLASS_*");
         assert_eq!(selected.get("SECRET"), Some(OsStr::new("other")));
     }
 

@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use windlass_api::{Code, Error};
 
 /// Unknown commands.
-const COMMANDS: [(&[&str], &str); 16] = [
+const COMMANDS: [(&[&str], &str); 17] = [
     (
         &[
             "add", "create", "dispatch", "publish", "push", "put", "send",
@@ -68,6 +68,10 @@ const COMMANDS: [(&[&str], &str); 16] = [
     (
         &["check", "health", "ping", "verify"],
         "did you mean `windlass doctor`?",
+    ),
+    (
+        &["backup", "compact", "migrate", "vacuum"],
+        "did you mean `windlass store …`? For example `windlass store backup FILE`",
     ),
     (&["benchmark", "perf"], "did you mean `windlass bench`?"),
     (
