@@ -70,18 +70,18 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
     let trace = trace(&request.headers);
     match &mut op {
         Request::Enqueue(job) => {
-            trace
-                .iter()
-                .for_each(|trace| trace.add_to(&mut job.headers));
+            if let Some(trace) = &trace {
+                trace.add_to(&mut job.headers);
+            }
             if let Some(key) = IdempotencyKey::from_headers(&request.headers)? {
                 key.set_id(job, 0);
             }
         }
         Request::EnqueueAll(batch) => {
             for job in &mut batch.jobs {
-                trace
-                    .iter()
-                    .for_each(|trace| trace.add_to(&mut job.headers));
+                if let Some(trace) = &trace {
+                    trace.add_to(&mut job.headers);
+                }
             }
             if let Some(key) = IdempotencyKey::from_headers(&request.headers)? {
                 for (item, job) in batch.jobs.iter_mut().enumerate() {

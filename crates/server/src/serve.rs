@@ -51,7 +51,7 @@ pub struct Options {
     /// Accepted `Host` names, in addition to `localhost` and IP addresses.
     pub hosts: Vec<String>,
     /// The kind of store, for the front page: `sqlite`, `redis`, `http` or `memory` (default).
-    pub store_kind: String,
+    pub store_kind: &'static str,
     /// A route of another system (default: none).
     pub extra: Option<Arc<dyn ExtraRoute>>,
     /// The most open connections.
@@ -88,7 +88,7 @@ impl Options {
             tokens: Tokens::default(),
             is_insecure: false,
             hosts: Vec::new(),
-            store_kind: "memory".to_owned(),
+            store_kind: "memory",
             extra: None,
             connections_max: 8192,
             address_connections_max: 256,

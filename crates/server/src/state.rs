@@ -40,7 +40,7 @@ pub(crate) struct AppState {
     /// Accepted `Host` names, in addition to `localhost` and IP addresses.
     pub(crate) hosts: Vec<String>,
     /// The kind of store, for the front page.
-    pub(crate) store_kind: String,
+    pub(crate) store_kind: &'static str,
     /// The route of another crate.
     pub(crate) extra: Option<Arc<dyn ExtraRoute>>,
     /// The `OpenAPI` document and the page `/docs`, once they were requested.

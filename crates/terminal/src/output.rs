@@ -115,7 +115,8 @@ impl Output {
 
     /// Prints a table, or nothing if there are no rows. Columns without any value are left out. On a
     /// terminal, the last column is cut to fit.
-    pub fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) {
+    pub fn table(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+        let rows: Vec<_> = rows.into_iter().collect();
         self.flexible_table(header, &rows, 1);
     }
 

@@ -105,6 +105,6 @@ impl Print for Vec<ClaimReply> {
             "lease until",
             "payload",
         ];
-        output.table(&header, self.iter().map(row).collect());
+        output.table(&header, self.iter().map(row));
     }
 }

@@ -122,8 +122,7 @@ pub(super) async fn open(
         StoreUrl::Redis { .. } => "redis",
         StoreUrl::Http { .. } => "http",
         _ => "memory",
-    }
-    .to_owned();
+    };
     let server = HttpServer::bind(Arc::clone(stores.store()), options).await?;
     let url = server.url();
     tracing::info!(

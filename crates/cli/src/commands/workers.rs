@@ -85,6 +85,6 @@ impl Print for Vec<WorkerReply> {
             "pid",
             "queues",
         ];
-        output.table(&header, self.iter().map(row).collect());
+        output.table(&header, self.iter().map(row));
     }
 }

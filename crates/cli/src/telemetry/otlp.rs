@@ -102,7 +102,7 @@ fn headers(text: &str) -> Vec<(String, String)> {
                 .and_then(|hex| u8::from_str_radix(hex, 16).ok());
             match code.filter(u8::is_ascii) {
                 Some(code) => {
-                    decoded = decoded + char::from(code).encode_utf8(&mut [0; 4]) + &part[2..]
+                    decoded = decoded + char::from(code).encode_utf8(&mut [0; 4]) + &part[2..];
                 }
                 None => decoded = decoded + "%" + part,
             }
@@ -186,9 +186,10 @@ impl Collector {
             .post_with(&path, &self.headers, body.to_string())
             .await;
         let status = reply.map_err(|error| error.to_string())?.status;
-        match status.is_success() {
-            true => Ok(()),
-            false => Err(format!("the collector replied {status}")),
+        if status.is_success() {
+            Ok(())
+        } else {
+            Err(format!("the collector replied {status}"))
         }
     }
 }

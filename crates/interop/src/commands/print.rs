@@ -74,7 +74,7 @@ pub(super) fn table<T: Serialize>(
         if items.is_empty() {
             output.note(none);
         }
-        output.table(header, items.iter().map(row).collect());
+        output.table(header, items.iter().map(row));
     });
     Ok(Exit::Ok)
 }

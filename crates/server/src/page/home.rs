@@ -30,7 +30,7 @@ pub(crate) struct HomeReply {
     /// The version of the server.
     version: &'static str,
     /// The kind of store: `sqlite`, `redis`, `http` or `memory`.
-    store: String,
+    store: &'static str,
     /// The path of the reference of the API.
     docs: &'static str,
     /// The path of its `OpenAPI` document.
@@ -46,7 +46,7 @@ pub(crate) async fn handle(state: &AppState, grant: &Grant, headers: &HeaderMap)
     let reply = HomeReply {
         name: "windlass",
         version: env!("CARGO_PKG_VERSION"),
-        store: state.store_kind.clone(),
+        store: state.store_kind,
         docs: "/docs",
         openapi: "/openapi.json",
         queues: "/v1/queues",
@@ -72,7 +72,7 @@ fn body(reply: &HomeReply, queues: Option<&[QueueReply]>) -> String {
         <a href=\"/v1/workers\">Workers</a> <a href=\"/metrics\">Metrics</a> <a href=\"/openapi.json\">OpenAPI</a></nav>\n\
         <h2>Queues</h2>\n",
         reply.version,
-        escape(&reply.store),
+        escape(reply.store),
     );
     match queues {
         None => body.push_str("<p>The token lacks the scope <code>read</code>.</p>\n"),
@@ -163,7 +163,7 @@ mod tests {
         HomeReply {
             name: "windlass",
             version: "0",
-            store: "<b>".to_owned(),
+            store: "<b>",
             docs: "",
             openapi: "",
             queues: "",

@@ -79,7 +79,7 @@ fn scenario(report: &Report, output: &mut Output) {
             }
         }
     });
-    output.table(&["  metric", "median", "min", "max"], rows.collect());
+    output.table(&["  metric", "median", "min", "max"], rows);
 }
 
 /// Prints how to interpret the results.

@@ -107,9 +107,9 @@ pub(super) async fn run(
             ChangesReply::Many { counts, .. } if jobs.all_queues => all_counts.push(counts),
             ChangesReply::Many { counts, errors, .. } => {
                 session.output.result(&counts, |output| {
-                    lines(change, &counts)
-                        .iter()
-                        .for_each(|line| output.line(line));
+                    for line in lines(change, &counts) {
+                        output.line(&line);
+                    }
                 });
                 return end(queue, &selector, &counts, errors, session);
             }

@@ -36,10 +36,7 @@ pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let reply = SettingsReply::new(&queue, &settings);
     session.output.result(&reply, |output| {
         let row = |setting: Setting| vec![setting.name().to_owned(), setting.value().to_owned()];
-        output.table(
-            &["setting", "value"],
-            settings.all().into_iter().map(row).collect(),
-        );
+        output.table(&["setting", "value"], settings.all().into_iter().map(row));
     });
     Ok(Exit::Ok)
 }

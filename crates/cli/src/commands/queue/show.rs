@@ -30,7 +30,7 @@ impl Print for Vec<QueueReply> {
         };
         let header = "queue ready scheduled running succeeded dead cancelled oldest";
         let header: Vec<_> = header.split(' ').chain([""]).collect();
-        output.table(&header, self.iter().map(row).collect());
+        output.table(&header, self.iter().map(row));
     }
 }
 

@@ -4,7 +4,7 @@
 type Transcript = (&'static str, &'static [&'static str]);
 
 /// Every command that exits by itself.
-pub(super) const TRANSCRIPTS: [Transcript; 40] = [
+pub(super) const TRANSCRIPTS: [Transcript; 41] = [
     (
         "windlass-accept",
         &[

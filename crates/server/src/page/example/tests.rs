@@ -126,7 +126,7 @@ fn record(file: &mut String, example: &Example, body: &str, status: &str, reply:
 async fn the_server_answers_the_examples_as_they_are_shown() {
     let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
     let mut options = Options::new("127.0.0.1:0".parse().unwrap()).unwrap();
-    "sqlite".clone_into(&mut options.store_kind);
+    options.store_kind = "sqlite";
     let server = HttpServer::bind(store, options).await.unwrap();
     let (url, stop) = (server.url(), CancellationToken::new());
     tokio::spawn(server.run(stop.clone()));
