@@ -33,15 +33,15 @@ pub(super) struct Plan {
     pub(super) all_queues: bool,
 }
 
-/// What a dry run prints.
+/// What `--dry-run` prints.
 #[derive(Debug, Serialize)]
-struct DryRun<'a> {
+struct Preview<'a> {
     queue: &'a str,
     dry_run: bool,
     jobs: u64,
 }
 
-impl<'a> DryRun<'a> {
+impl<'a> Preview<'a> {
     fn of((queue, jobs): &'a (QueueName, u64)) -> Self {
         Self {
             queue: queue.as_str(),
@@ -109,10 +109,10 @@ impl Plan {
             [one] if !self.all_queues => {
                 session
                     .output
-                    .result(&DryRun::of(one), |output| output.line(&text));
+                    .result(&Preview::of(one), |output| output.line(&text));
             }
             counts => {
-                let replies: Vec<_> = counts.iter().map(DryRun::of).collect();
+                let replies: Vec<_> = counts.iter().map(Preview::of).collect();
                 session.output.result(&replies, |output| output.line(&text));
             }
         }

@@ -1,9 +1,8 @@
 //! A span: one operation in a trace.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use tokio::sync::mpsc;
 use windlass::QueueName;
+use windlass::store::{Clock, SystemClock};
 use windlass_api::TraceParent;
 
 /// The longest error of a span: its first line, cut.
@@ -115,8 +114,5 @@ impl Drop for OpenSpan {
 
 /// The time in nanoseconds since 1970.
 pub(super) fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-    })
+    SystemClock.now_us().saturating_mul(1000)
 }
