@@ -13,7 +13,9 @@ use windlass_api::{Error, timestamp};
 use crate::output::{Colour, coloured, escape};
 
 /// Fields that a line for people does not repeat, because its text has them or does not need them.
-const IN_TEXT: [&str; 6] = ["error", "code", "help", "method", "path", "status"];
+const IN_TEXT: [&str; 7] = [
+    "error", "code", "help", "method", "outcome", "path", "status",
+];
 
 /// One event.
 #[derive(Debug)]

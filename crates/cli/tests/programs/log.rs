@@ -77,7 +77,7 @@ fn a_verbose_worker_also_logs_each_job() {
 
     let started = "job started queue=q id=good attempt=1";
     assert!(lines.iter().any(|line| line == started), "{lines:?}");
-    let ended = "job succeeded queue=q id=good attempt=1 outcome=completed took=";
+    let ended = "job succeeded queue=q id=good attempt=1 took=";
     assert!(
         lines.iter().any(|line| line.starts_with(ended)),
         "{lines:?}"
