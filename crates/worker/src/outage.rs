@@ -55,6 +55,11 @@ pub struct StoreCaller {
 }
 
 impl StoreCaller {
+    /// Returns whether the latest call failed.
+    pub fn is_failing(&self) -> bool {
+        self.is_failing
+    }
+
     /// Records the result of a call.
     pub fn record<T>(&mut self, result: &Result<T>) {
         match result {

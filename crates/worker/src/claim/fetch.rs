@@ -111,6 +111,12 @@ impl Fetcher {
         let (mut is_repeated, mut unanswered) = (false, 0);
         loop {
             let sent = BootTime::now();
+            // After an error the reply is wanted at once: it shows that the store is back.
+            let wait = if self.caller.is_failing() {
+                Duration::ZERO
+            } else {
+                wait
+            };
             let called = tokio::select! {
                 called = queue.store().claim_waiting(queue.name(), &mut pending.request, wait) => called,
                 () = queue.claim_again.notified() => {
