@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -10,14 +12,26 @@ use super::sandbox::{Sandbox, has_fields};
 /// Shows the pid and the screen, then the exit code and the modes of the terminal.
 const SHELL: &str = r#"stty rows 24 cols 80; sh -c 'echo "pid=$$ "; exec "$WINDLASS" top'; echo "exit=$?"; stty -a"#;
 
+/// How long to wait for a text on the screen.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
 /// `top` on a terminal that `script` makes.
-struct OnTerminal {
+pub(crate) struct OnTerminal {
     script: Child,
+    printed: Receiver<Vec<u8>>,
     seen: String,
 }
 
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        // It has ended unless the test failed.
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}
+
 impl OnTerminal {
-    fn start(sandbox: &Sandbox) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox) -> Self {
         let top = sandbox.command(&["top"]);
         let mut script = Command::new("script");
         script
@@ -34,24 +48,35 @@ impl OnTerminal {
                 script.env(name, value);
             }
         }
+        let mut script = script.spawn().unwrap();
+        let mut stdout = script.stdout.take().unwrap();
+        let (sender, printed) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = stdout.read(&mut bytes) {
+                let _ = sender.send(bytes[..length].to_vec());
+            }
+        });
         Self {
-            script: script.spawn().unwrap(),
+            script,
+            printed,
             seen: String::new(),
         }
     }
 
     /// Reads until the screen has shown a text, without the commands for the terminal.
-    fn wait_for(&mut self, text: &str) {
-        let stdout = self.script.stdout.as_mut().unwrap();
-        let mut bytes = [0; 4096];
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        let end = Instant::now() + TIMEOUT;
         while !plain(&self.seen).contains(text) {
-            let length = stdout.read(&mut bytes).unwrap();
-            assert!(length > 0, "it ended without {text:?}: {}", self.seen);
-            self.seen += &String::from_utf8_lossy(&bytes[..length]);
+            let left = end.saturating_duration_since(Instant::now());
+            let Ok(bytes) = self.printed.recv_timeout(left) else {
+                panic!("{text:?} is not shown: {}", self.seen);
+            };
+            self.seen += &String::from_utf8_lossy(&bytes);
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         let stdin = self.script.stdin.as_mut().unwrap();
         stdin.write_all(keys.as_bytes()).unwrap();
     }
@@ -63,12 +88,12 @@ impl OnTerminal {
     }
 
     /// Returns everything that was printed.
-    fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         self.wait_for("exit=");
-        let stdout = self.script.stdout.as_mut().unwrap();
-        stdout.read_to_string(&mut self.seen).unwrap();
-        self.script.wait().unwrap();
-        self.seen
+        while let Ok(bytes) = self.printed.recv_timeout(TIMEOUT) {
+            self.seen += &String::from_utf8_lossy(&bytes);
+        }
+        std::mem::take(&mut self.seen)
     }
 }
 

@@ -3,7 +3,8 @@
 use windlass_testkit::redis::{Server, ServerOptions};
 
 use super::sandbox::{Sandbox, text};
-use super::test_store::TestStore;
+use super::test_store::{Servers, TestStore};
+use super::top::OnTerminal;
 
 /// Asserts that reading and enqueueing both fail with this exit code and error code, and that the
 /// message contains these words.
@@ -49,6 +50,28 @@ fn a_server_that_does_not_reply_is_unreachable_after_the_timeout() {
     let ran = sandbox.run(&format!("queue list --json --store {store}"));
 
     assert_eq!(ran.exits(69).error()["code"], "store_unreachable");
+}
+
+#[test]
+fn top_shows_that_a_server_is_away_until_it_is_back() {
+    let sandbox = Sandbox::new();
+    let Servers::Single(server) = &sandbox.store.servers else {
+        panic!("a single server is the default");
+    };
+    sandbox.run("enqueue mail x").ok();
+    let mut top = OnTerminal::start(&sandbox);
+    top.wait_for("ready 1 scheduled 0");
+
+    server.kill();
+    // Only cells that change are printed; these do, whatever was shown before.
+    top.wait_for("connect to Redis");
+    server.restart();
+    sandbox.run("enqueue other y").ok();
+    top.wait_for("other 1 0 0 0");
+    top.press("q");
+
+    let printed = top.end();
+    assert!(printed.contains("exit=0"), "{printed}");
 }
 
 #[test]

@@ -2,11 +2,12 @@
 //! even if the store is slow.
 
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::layout::Rect;
 use tokio::sync::{mpsc, watch};
 
 use super::model::{Action, Model};
@@ -69,7 +70,7 @@ pub(super) async fn run(reader: Reader, mut model: Model, mut signals: Signals) 
                     wanted.send_modify(|wanted| wanted.refreshes += 1);
                 }
                 if update::on_news(&mut model, first) {
-                    terminal.clear().map_err(|error| failed(&error))?;
+                    redraw(&mut terminal).map_err(|error| failed(&error))?;
                 }
             }
             ended = &mut reading => {
@@ -95,6 +96,13 @@ fn draw(terminal: &mut DefaultTerminal, model: &Model) -> Result<()> {
     drawn.map(|_| ()).map_err(|error| failed(&error))
 }
 
+/// Draws all cells with the next frame. `Terminal::clear` asks the terminal for the cursor, and the thread that
+/// reads keys would take the reply.
+fn redraw(terminal: &mut DefaultTerminal) -> io::Result<()> {
+    let size = terminal.size()?;
+    terminal.resize(Rect::new(0, 0, size.width, size.height))
+}
+
 /// Reads keys on a thread of its own, which blocks. It ends with the process.
 fn read_input() -> Result<mpsc::UnboundedReceiver<Event>> {
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -111,6 +119,6 @@ fn read_input() -> Result<mpsc::UnboundedReceiver<Event>> {
     Ok(receiver)
 }
 
-fn failed(error: &std::io::Error) -> CliError {
+fn failed(error: &io::Error) -> CliError {
     CliError::unwritable(&error.to_string())
 }
