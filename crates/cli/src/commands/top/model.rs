@@ -52,9 +52,8 @@ pub(super) struct Numbers {
 impl QueueNumbers {
     /// The rates are those of the last minute until there are two snapshots.
     pub(super) fn new(queue: QueueReply, workers: &[WorkerReply]) -> Self {
-        let is_here = |worker: &&WorkerReply| {
-            !matches!(worker.state, "silent" | "lost") && worker.queues.contains(&queue.queue)
-        };
+        let is_here =
+            |worker: &&WorkerReply| worker.state != "lost" && worker.queues.contains(&queue.queue);
         Self {
             in_per_second: per_second(queue.last_minute.enqueued, Duration::from_secs(60)),
             out_per_second: per_second(queue.last_minute.finished, Duration::from_secs(60)),

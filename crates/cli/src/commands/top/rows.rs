@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use windlass::duration;
 use windlass::store::{Clock, SystemClock};
 use windlass_api::{JobReply, WorkerReply, timestamp};
 
@@ -204,7 +205,7 @@ fn worker(it: &WorkerReply) -> Row {
         ],
         tone: match it.state {
             "idle" | "busy" => Tone::Plain,
-            "silent" | "lost" => Tone::Bad,
+            "lost" => Tone::Bad,
             _ => Tone::Warning,
         },
     }
@@ -278,13 +279,7 @@ pub(super) fn rate(per_second: f64) -> String {
 
 /// A time span by its largest unit: `5m`.
 pub(super) fn age(ms: u64) -> String {
-    let seconds = Duration::from_millis(ms).as_secs();
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m", seconds / 60),
-        3_600..86_400 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
-    }
+    duration::short(Duration::from_millis(ms))
 }
 
 #[cfg(test)]
@@ -299,9 +294,5 @@ mod tests {
         assert_eq!(number(u64::MAX).len(), 12);
         assert_eq!(rate(12.34), "12.3");
         assert_eq!(rate(12_345.6), "12346");
-        assert_eq!(
-            [59_999, 60_000, 7_200_000, 172_800_000].map(age),
-            ["59s", "1m", "2h", "2d"]
-        );
     }
 }
