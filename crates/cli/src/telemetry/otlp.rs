@@ -100,11 +100,12 @@ fn headers(text: &str) -> Vec<(String, String)> {
             let code = part
                 .get(..2)
                 .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-            match code.filter(u8::is_ascii) {
-                Some(code) => {
-                    decoded = decoded + char::from(code).encode_utf8(&mut [0; 4]) + &part[2..];
-                }
-                None => decoded = decoded + "%" + part,
+            if let Some(code) = code.filter(u8::is_ascii) {
+                decoded.push(char::from(code));
+                decoded.push_str(&part[2..]);
+            } else {
+                decoded.push('%');
+                decoded.push_str(part);
             }
         }
         decoded

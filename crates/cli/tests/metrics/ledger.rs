@@ -6,7 +6,7 @@ use crate::sandbox::Sandbox;
 use crate::scrape::{Samples, ScrapedWorker, wait_for};
 use crate::server::TestServer;
 
-const JOBS: u32 = 10_000;
+const JOBS: u64 = 10_000;
 
 /// Fails the first attempt of every 20th job; every 100th is then dead, the others are retried.
 const WORKER: &str = r#"
@@ -29,7 +29,7 @@ fn a_scrape_after_ten_thousand_jobs_agrees_with_the_store() {
     std::fs::write(sandbox.path("worker.py"), WORKER).unwrap();
     let mut lines = String::new();
     for number in 0..JOBS {
-        let kind = ["letter", "parcel"][number as usize % 2];
+        let kind = ["letter", "parcel"][usize::from(number % 2 == 1)];
         writeln!(lines, r#"{{"payload":"{number}","kind":"{kind}"}}"#).unwrap();
     }
     std::fs::write(sandbox.path("jobs.ndjson"), lines).unwrap();
@@ -48,28 +48,28 @@ fn a_scrape_after_ten_thousand_jobs_agrees_with_the_store() {
     let samples = wait_for("all jobs end", || {
         let samples = worker.scrape();
         let ended = outcome(&samples, "completed") + outcome(&samples, "dead");
-        (ended >= f64::from(JOBS)).then_some(samples)
+        (ended >= JOBS).then_some(samples)
     });
 
     let stats = sandbox.run("queue stats mail --json").ok().json();
-    let total = |event: &str| stats["total"][event].as_f64().unwrap();
-    assert_eq!(total("enqueued"), f64::from(JOBS));
+    let total = |event: &str| stats["total"][event].as_u64().unwrap();
+    assert_eq!(total("enqueued"), JOBS);
     assert_eq!(outcome(&samples, "completed"), total("succeeded"));
     assert_eq!(outcome(&samples, "dead"), total("dead"));
-    assert_eq!(total("dead"), 100.0);
-    assert_eq!(outcome(&samples, "retrying"), 400.0);
+    assert_eq!(total("dead"), 100);
+    assert_eq!(outcome(&samples, "retrying"), 400);
     for other in ["released", "snoozed", "cancelled", "lease_lost"] {
-        assert_eq!(outcome(&samples, other), 0.0, "{other}");
+        assert_eq!(outcome(&samples, other), 0, "{other}");
     }
-    let all = f64::from(JOBS) + 400.0;
+    let all = JOBS + 400;
     assert_eq!(attempts(&samples, "kind="), all);
-    assert_eq!(attempts(&samples, "kind=\"parcel\""), f64::from(JOBS / 2));
+    assert_eq!(attempts(&samples, "kind=\"parcel\""), JOBS / 2);
     for histogram in ["windlass_attempt_duration_seconds", "windlass_wait_seconds"] {
         let count = samples.sum(&format!("{histogram}_count"), &["queue=\"mail\""]);
         assert_eq!(count, all, "{histogram}");
     }
-    assert_eq!(samples.sum("windlass_running", &["mail"]), 0.0);
-    assert_eq!(samples.sum("windlass_concurrency", &[]), 100.0);
+    assert_eq!(samples.sum("windlass_running", &["mail"]), 0);
+    assert_eq!(samples.sum("windlass_concurrency", &[]), 100);
     worker.terminate();
 }
 
@@ -86,14 +86,14 @@ fn the_metrics_of_up_have_queues_workers_and_its_own_attempts() {
     let samples = wait_for("the job ends", || {
         let response = up.request("GET", "/metrics", "");
         let samples = Samples(String::from_utf8(response.body).unwrap());
-        (samples.sum("windlass_attempts_total", &["letter", "completed"]) == 1.0).then_some(samples)
+        (samples.sum("windlass_attempts_total", &["letter", "completed"]) == 1).then_some(samples)
     });
 
     assert_eq!(
         samples.sum("windlass_job_events_total", &["mail", "succeeded"]),
-        1.0
+        1
     );
-    assert_eq!(samples.sum("windlass_workers", &["mail"]), 1.0);
-    assert_eq!(samples.sum("windlass_store_errors_total", &[]), 0.0);
-    assert_eq!(samples.sum("windlass_build_info", &[]), 1.0);
+    assert_eq!(samples.sum("windlass_workers", &["mail"]), 1);
+    assert_eq!(samples.sum("windlass_store_errors_total", &[]), 0);
+    assert_eq!(samples.sum("windlass_build_info", &[]), 1);
 }

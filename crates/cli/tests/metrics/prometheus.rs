@@ -75,9 +75,9 @@ impl Prometheus {
         drop(listener);
         let rules = root().join("deploy/prometheus/alerts.yml");
         let config = format!(
-            "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [{:?}]\n\
+            "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [{}]\n\
              scrape_configs: [{{job_name: windlass, static_configs: [{{targets: {targets:?}}}]}}]\n",
-            rules.canonicalize().unwrap()
+            rules.canonicalize().unwrap().display()
         );
         std::fs::write(sandbox.path("prometheus.yml"), config).unwrap();
         let log = std::fs::File::create(sandbox.path("prometheus.log")).unwrap();

@@ -84,6 +84,10 @@ pub(crate) fn try_http(address: &str, request: &str, body: &str) -> Result<Strin
 }
 
 /// Repeats until there is a value.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "another process, which can only be asked"
+)]
 pub(crate) fn wait_for<T>(what: &str, mut read: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
@@ -100,13 +104,13 @@ pub(crate) struct Samples(pub(crate) String);
 
 impl Samples {
     /// The sum of all series of this name whose labels contain `labels`.
-    pub(crate) fn sum(&self, name: &str, labels: &[&str]) -> f64 {
+    pub(crate) fn sum(&self, name: &str, labels: &[&str]) -> u64 {
         let series = self.0.lines().filter_map(|line| {
             let rest = line.strip_prefix(name)?;
             let (found, value) = rest.rsplit_once(' ')?;
             let is_same = found.is_empty() || found.starts_with('{');
             let has = |label: &&str| found.contains(*label);
-            (is_same && labels.iter().all(has)).then(|| value.parse::<f64>().unwrap())
+            (is_same && labels.iter().all(has)).then(|| value.parse::<u64>().unwrap())
         });
         series.sum()
     }
