@@ -66,8 +66,8 @@ codes! {
         "The job is no longer stored: it finished and was not kept, or was removed.",
         "To keep outcomes, enqueue with `--wait`, or set `keep_succeeded=all` for the queue.";
     Conflict = "conflict", (Some(4), Some(409)),
-        "The request conflicts with another job, for example because it has the same unique key.",
-        "Wait for the job named in the message, or choose another key.";
+        "The request conflicts with other jobs: one has the same unique key, or the queue to delete has jobs.",
+        "Wait for the jobs named in the message, or choose another key.";
     WrongState = "wrong_state", (Some(4), Some(409)),
         "The state of the job does not allow this.",
         "Run `windlass job get QUEUE ID`. The help names the states that allow it.";

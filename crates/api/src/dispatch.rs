@@ -11,10 +11,10 @@ use crate::claim::ClaimReply;
 use crate::error::Error;
 use crate::fields::Fields;
 use crate::request::{
-    Accept, ApiResult, Audit, Cancel, Claim, CommandWorker, Complete, Delete, Enqueue, EnqueueAll,
-    Fail, FailWorker, Get, Heartbeat, Leave, List, Maintain, OutcomesReply, Pause, Progress,
-    Promote, Purge, QueueRequest, Queues, Register, Release, Renew, RenewLeases, Resume, Retry,
-    Set, ShowSettings, Snooze, Stats, StoreRequest, WAIT_MAX, Wait, Workers,
+    Accept, ApiResult, Audit, Cancel, Claim, CommandWorker, Complete, Delete, DeleteQueue, Enqueue,
+    EnqueueAll, Fail, FailWorker, Get, Heartbeat, Leave, List, Maintain, OutcomesReply, Pause,
+    Progress, Promote, Purge, QueueRequest, Queues, Register, Release, Renew, RenewLeases, Resume,
+    Retry, Set, ShowSettings, Snooze, Stats, StoreRequest, WAIT_MAX, Wait, Workers,
 };
 use crate::route::{Method, Route, Scope};
 
@@ -123,6 +123,7 @@ ops! {
         Pause: Post "/v1/queues/{queue}/pause" Operate "Pauses a queue: claims return no jobs";
         Resume: Post "/v1/queues/{queue}/resume" Operate "Resumes a paused queue";
         Purge: Post "/v1/queues/{queue}/purge" Admin "Deletes a page of ready and scheduled jobs";
+        DeleteQueue: Delete "/v1/queues/{queue}" Admin "Deletes a queue without jobs: its settings, stats and remembered ids";
         ShowSettings: Get "/v1/queues/{queue}/settings" Read "Returns the settings of a queue";
         Set: Put "/v1/queues/{queue}/settings" Admin "Updates the settings of a queue";
         Maintain: Post "/v1/queues/{queue}/maintain" Operate "Runs maintenance on a page: promotes due jobs, returns jobs with expired leases, prunes finished jobs";

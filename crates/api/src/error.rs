@@ -176,6 +176,17 @@ impl Error {
         )
     }
 
+    /// A queue with jobs cannot be deleted.
+    pub fn queue_has_jobs(queue: &QueueName) -> Self {
+        Self::new(
+            Code::Conflict,
+            format!("queue {queue} has jobs, so it cannot be deleted"),
+            format!(
+                "delete the jobs first: `windlass queue delete {queue}` does both, unless jobs are running"
+            ),
+        )
+    }
+
     /// The state of the job does not allow the change.
     pub fn wrong_state(queue: &QueueName, id: &JobId, state: JobState, change: Change) -> Self {
         Self::new(

@@ -30,7 +30,10 @@ pub use maintenance::{Audit, AuditReply, Maintain};
 pub use outcome::{
     Complete, CompletedJob, Fail, FailedJob, LeasedJob, OutcomesReply, Release, Snooze,
 };
-pub use queue::{Pause, Purge, PurgeReply, Queues, Resume, Set, ShowSettings, Stats};
+pub use queue::{
+    DeleteQueue, DeleteQueueReply, Pause, Purge, PurgeReply, Queues, Resume, Set, ShowSettings,
+    Stats,
+};
 pub use read::{Get, List, ListReply, Wait, WaitReply};
 pub use worker::{
     CommandWorker, CommandWorkerReply, FailWorker, FailWorkerReply, Heartbeat, HeartbeatReply,

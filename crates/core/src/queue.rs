@@ -99,6 +99,17 @@ impl Totals {
     }
 }
 
+/// The reply to [`Store::delete_queue`](crate::Store::delete_queue).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueDeletion {
+    /// The queue was deleted.
+    Deleted,
+    /// The queue has jobs, so nothing was changed.
+    HasJobs,
+    /// The queue does not exist.
+    NotFound,
+}
+
 /// Counts in the last minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {

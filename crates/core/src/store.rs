@@ -25,7 +25,7 @@ pub use crate::outcome::{
     Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus, Snooze,
 };
 pub use crate::priority::Priority;
-pub use crate::queue::{Rates, Stats, Totals};
+pub use crate::queue::{QueueDeletion, Rates, Stats, Totals};
 pub use crate::retry::{Jitter, Retry, RetryPolicy};
 pub use crate::setting::{Keep, KeepSucceeded, Partitions, Requeue, Setting, Settings};
 pub use crate::time::{Clock, ManualClock, SystemClock, Timestamp};
@@ -146,6 +146,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Changes settings of a queue and returns all of them.
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings>;
+
+    /// Deletes a queue without jobs: its settings, stats and remembered ids.
+    async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion>;
 
     /// Returns all queues, ordered by name.
     async fn queues(&self) -> Result<Vec<QueueName>>;

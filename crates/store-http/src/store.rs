@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_api::request::{
-    Accept, Audit, Cancel, ChangesReply, CommandWorker, Complete, Delete, EnqueueAll, Fail,
-    FailWorker, FailedJob, Get, Heartbeat as HeartbeatRequest, JobSelector, Leave, List, Maintain,
-    OutcomesReply, Pause, Progress, Promote, Purge, Queues, Register, Release, RenewLeases, Resume,
-    Retry, RunningJob, Set, ShowSettings, Snooze as SnoozeRequest, Stats as StatsRequest, Workers,
+    Accept, Audit, Cancel, ChangesReply, CommandWorker, Complete, Delete, DeleteQueue, EnqueueAll,
+    Fail, FailWorker, FailedJob, Get, Heartbeat as HeartbeatRequest, JobSelector, Leave, List,
+    Maintain, OutcomesReply, Pause, Progress, Promote, Purge, Queues, Register, Release,
+    RenewLeases, Resume, Retry, RunningJob, Set, ShowSettings, Snooze as SnoozeRequest,
+    Stats as StatsRequest, Workers,
 };
 use windlass_api::{ClaimReply, Code, JobReply};
 use windlass_core::store::{
     Audited, Changes, Claimer, Completed, Completion, Cursor, Failure, Fraction, Heartbeat,
-    LeaseStatus, Limits, Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats,
-    Watch, WorkerCommand, WorkerRecord,
+    LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings,
+    Snooze, Stats, Watch, WorkerCommand, WorkerRecord,
 };
 use windlass_core::wait::Deadline;
 use windlass_core::{
@@ -24,7 +25,7 @@ use windlass_core::{
 
 use crate::call::Failed;
 use crate::parts::{after, encoded, parts};
-use crate::remote::{RemoteStore, found, lease_status, unsupported};
+use crate::remote::{RemoteStore, found, lease_status, queue_deletion, unsupported};
 use crate::watch::EventWatch;
 
 /// The longest wait of one request, as in the server.
@@ -244,6 +245,10 @@ impl Store for RemoteStore {
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
         Ok(self.call(queue, Purge::default()).await?.purged)
+    }
+
+    async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion> {
+        queue_deletion(self.call(queue, DeleteQueue::default()).await)
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {

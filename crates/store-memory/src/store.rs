@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
-    WorkerRecord,
+    Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats, Watch,
+    WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
@@ -130,6 +130,16 @@ impl Store for MemoryStore {
             queue.mark_changed();
             Ok(queue.settings.clone())
         })
+    }
+
+    async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion> {
+        let queues = &mut self.lock().queues;
+        match queues.get(queue) {
+            None => return Ok(QueueDeletion::NotFound),
+            Some(found) if !found.jobs.is_empty() => return Ok(QueueDeletion::HasJobs),
+            Some(_) => queues.remove(queue),
+        };
+        Ok(QueueDeletion::Deleted)
     }
 
     async fn queues(&self) -> Result<Vec<QueueName>> {

@@ -1,10 +1,10 @@
-//! cancel, retry, delete, promote, purge: changes jobs by id, unique key, payload or filter.
+//! cancel, retry, delete, promote, purge: changes jobs by id, unique key, payload or filter; and deletes a queue.
 
 use bytes::Bytes;
 use windlass_core::limits::SCAN_PAGE;
-use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, Page};
+use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, Page, QueueDeletion};
 use windlass_core::{Change, Filter, JobId, JobState, Result, Target};
-use windlass_redis_link::reply::{Reply, unexpected_reply};
+use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
 use crate::codec::job_id;
 use crate::partition::{Partition, number_arg, text_arg};
@@ -41,6 +41,19 @@ impl Partition {
             }
         }
         Ok(0)
+    }
+
+    /// Deletes this partition, unless it has jobs.
+    pub(crate) async fn delete_queue(&self) -> Result<QueueDeletion> {
+        let reply = self.run(&self.scripts().delete_queue, Vec::new()).await?;
+        match reply::text(reply)?.as_str() {
+            "deleted" => Ok(QueueDeletion::Deleted),
+            "jobs" => Ok(QueueDeletion::HasJobs),
+            "absent" => Ok(QueueDeletion::NotFound),
+            _ => Err(unexpected_reply(
+                "it does not say whether the queue was deleted",
+            )),
+        }
     }
 }
 

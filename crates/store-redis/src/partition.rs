@@ -251,6 +251,19 @@ impl Partition {
             .await?
         {
             self.run(&self.scripts().create, Vec::new()).await?;
+            // Another process may have deleted the queue, and removed it from the list, in between.
+            self.add_to_list().await?;
+        }
+        Ok(())
+    }
+
+    /// Removes a deleted queue from the list of queues, unless it was created again in the meantime.
+    pub(crate) async fn remove_from_list(&self) -> Result<()> {
+        let list = Keys::of_registry(&self.shared.link.address().prefix).one("queues");
+        self.has("SREM", &list, self.queue.as_str()).await?;
+        let state = self.keys.one("state");
+        if self.has("HEXISTS", &state, STATS_FIELD).await? {
+            self.add_to_list().await?;
         }
         Ok(())
     }

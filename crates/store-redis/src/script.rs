@@ -84,6 +84,7 @@ scripts! {
     complete: "complete.lua",
     create: "create.lua",
     delete: "delete.lua",
+    delete_queue: "delete_queue.lua",
     enqueue: "enqueue.lua",
     fail: "fail.lua",
     fast_complete: "fast/complete.lua",

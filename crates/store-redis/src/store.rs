@@ -8,8 +8,8 @@ use redis::Value;
 use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
-    WorkerRecord,
+    Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats, Watch,
+    WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
@@ -155,6 +155,11 @@ impl Store for RedisStore {
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
         self.queue(queue).set(&settings).await
+    }
+
+    async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion> {
+        let queue = self.queue(queue);
+        self.within(queue.delete()).await
     }
 
     async fn queues(&self) -> Result<Vec<QueueName>> {

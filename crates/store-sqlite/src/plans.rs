@@ -123,6 +123,7 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
     }
     read(store, &q).await?;
     store.purge(&q).await?;
+    store.delete_queue(&q).await?;
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
-    WorkerRecord,
+    Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats, Watch,
+    WorkerCommand, WorkerRecord,
 };
 use windlass_core::wait;
 use windlass_core::{
@@ -196,6 +196,11 @@ impl Store for SqliteStore {
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
         self.on_created_queue(queue, move |tx| tx.set(&settings))
             .await
+    }
+
+    async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion> {
+        let queue = queue.clone();
+        self.write(move |tx| tx.delete_queue(&queue)).await
     }
 
     async fn queues(&self) -> Result<Vec<QueueName>> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
 use windlass_core::notification::Notification;
-use windlass_core::store::{Setting, Settings};
+use windlass_core::store::{QueueDeletion, Setting, Settings};
 use windlass_core::time::Now;
 use windlass_core::{JobId, JobState, QueueName, Token};
 
@@ -112,6 +112,26 @@ impl<'a> Tx<'a> {
             self.queues[index] = QueueRow::create(self.db, name)?;
         }
         Ok(())
+    }
+
+    /// Deletes a queue without jobs, and all its rows.
+    pub(crate) fn delete_queue(&mut self, name: &QueueName) -> TxResult<QueueDeletion> {
+        let index = self.load(name)?;
+        let key = self.queues[index].key;
+        if key == NOT_STORED {
+            return Ok(QueueDeletion::NotFound);
+        }
+        let first = "SELECT key FROM job WHERE queue = ?1 AND id > '' ORDER BY id LIMIT 1";
+        if self.db.value::<i64>(first, [key])?.is_some() {
+            return Ok(QueueDeletion::HasJobs);
+        }
+        for table in ["lease", "claim", "claim_ids", "departure", "tombstone"] {
+            let sql = format!("DELETE FROM {table} WHERE queue = ?1");
+            self.db.run(&sql, [key])?;
+        }
+        self.db.run("DELETE FROM queue WHERE key = ?1", [key])?;
+        self.queues[index] = QueueRow::empty(name.clone(), NOT_STORED);
+        Ok(QueueDeletion::Deleted)
     }
 
     fn load(&mut self, name: &QueueName) -> TxResult<usize> {

@@ -1,4 +1,4 @@
-//! queues, stats, pause, resume, purge, settings and set.
+//! queues, stats, pause, resume, purge, `delete_queue`, settings and set.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::limits::PAGE;
-use windlass_core::store::Setting;
+use windlass_core::store::{QueueDeletion, Setting};
 use windlass_core::{QueueName, Result, Store};
 
 use super::{ApiResult, QueueRequest, StoreRequest};
@@ -121,6 +121,36 @@ impl QueueRequest for Purge {
             purged,
             more: purged >= PAGE as u64,
         })
+    }
+}
+
+/// Deletes a queue without jobs: its settings, stats and remembered ids.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteQueue {}
+
+/// The reply to `delete_queue`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeleteQueueReply {
+    /// The queue.
+    pub queue: String,
+    /// Always true.
+    pub deleted: bool,
+}
+
+impl QueueRequest for DeleteQueue {
+    const OP: &'static str = "delete_queue";
+    type Reply = DeleteQueueReply;
+
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<DeleteQueueReply> {
+        match store.delete_queue(queue).await? {
+            QueueDeletion::Deleted => Ok(DeleteQueueReply {
+                queue: queue.to_string(),
+                deleted: true,
+            }),
+            QueueDeletion::HasJobs => Err(Error::queue_has_jobs(queue)),
+            QueueDeletion::NotFound => Err(Error::queue_not_found(queue)),
+        }
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Plan {
     /// The number of jobs in each queue.
     pub(super) counts: Vec<(QueueName, u64)>,
     pub(super) all_queues: bool,
+    /// What else it would change, after the jobs: ", and the queue".
+    pub(super) and: &'static str,
 }
 
 /// What `--dry-run` prints.
@@ -69,7 +71,8 @@ impl ConfirmArgs {
                 "add --yes to do it, or --dry-run to only see the number of jobs",
             ));
         }
-        if plan.total() == 0 || ask(&format!("{} {}", capitalized(plan.verb), plan.jobs()))? {
+        let is_nothing = plan.total() == 0 && plan.and.is_empty();
+        if is_nothing || ask(&format!("{} {}", capitalized(plan.verb), plan.jobs()))? {
             return Ok(None);
         }
         session.output.note("nothing was changed");
@@ -95,10 +98,11 @@ impl Plan {
             }
         };
         format!(
-            "{} {} job{plural}{} in {place}",
+            "{} {} job{plural}{} in {place}{}",
             grouped(count),
             self.which,
-            kind.unwrap_or_default()
+            kind.unwrap_or_default(),
+            self.and
         )
     }
 
@@ -161,6 +165,7 @@ mod tests {
             kind: None,
             counts: counts.iter().map(count).collect(),
             all_queues,
+            and: "",
         }
     }
 

@@ -12,6 +12,7 @@ use super::verb::{self, OnQueue, OnQueues};
 use crate::exit::{Exit, Result};
 use crate::session::Session;
 
+mod delete;
 mod set;
 mod show;
 
@@ -32,6 +33,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  windlass queue purge mail --dry-run\n  windlass queue purge mail --yes"
     )]
     Purge(PurgeArgs),
+    /// Delete a queue with all its jobs and settings
+    Delete(delete::Arguments),
     /// Print or change the settings of a queue
     Set(set::Arguments),
 }
@@ -71,6 +74,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         }
         Command::Resume(arguments) => set_paused(arguments, OpenMode::MustExist, session).await,
         Command::Purge(arguments) => purge(arguments, session).await,
+        Command::Delete(arguments) => delete::run(arguments, session).await,
         Command::Set(arguments) => set::run(arguments, session).await,
     }
 }
@@ -110,6 +114,7 @@ async fn purge(arguments: PurgeArgs, session: &mut Session) -> Result<Exit> {
         kind: None,
         counts: vec![(queue.clone(), stats.ready + stats.scheduled)],
         all_queues: false,
+        and: "",
     };
     if let Some(exit) = arguments.confirm.stops(&plan, session)? {
         return Ok(exit);
@@ -136,7 +141,9 @@ async fn note_if_new(store: &dyn Store, queue: &QueueName, is_new: bool, session
     if !is_new || session.global.json {
         return;
     }
-    let hint = hint::typing_error(store, queue).await;
-    let hint = hint.unwrap_or_else(|| format!("queue {queue} did not exist and was created"));
-    session.output.note(&hint);
+    let note = match hint::typing_error(store, queue).await {
+        Some(hint) => format!("{hint} To undo, run `windlass queue delete {queue}`"),
+        None => format!("queue {queue} did not exist and was created"),
+    };
+    session.output.note(&note);
 }

@@ -132,3 +132,46 @@ fn a_change_of_named_jobs_is_not_asked_for() {
     sandbox.run("job retry --all-queues").exits(2);
     sandbox.run("queue purge mail --yes --dry-run").exits(2);
 }
+
+#[test]
+fn a_queue_is_deleted_with_its_jobs_unless_one_runs() {
+    let sandbox = filled();
+    sandbox.run("queue set mail dead_age=1h").ok();
+    let token = sandbox.claim("mail");
+    let error = sandbox.run("queue delete mail --json").exits(4).error();
+    assert_eq!(error["code"], "conflict");
+    let (id, token) = (
+        token["id"].as_str().unwrap(),
+        token["token"].as_str().unwrap(),
+    );
+    sandbox
+        .run(&format!("release mail {id} --token {token}"))
+        .ok();
+
+    let question = "delete 3 stored jobs in queue mail, and the queue";
+    let refused = sandbox.run("queue delete mail").exits(2).stderr;
+    assert!(refused.contains(question), "{refused}");
+    let (code, _) = run_on_terminal(&sandbox, "queue delete mail", "n\n");
+    assert_eq!((code, count(&sandbox, "dead")), (Some(1), 1));
+    let (code, text) = run_on_terminal(&sandbox, "queue delete mail", "y\n");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("3 jobs and queue mail deleted"), "{text}");
+
+    sandbox.run("queue stats mail").exits(3);
+    sandbox.run("queue delete mail --yes").exits(3);
+    assert_eq!(
+        sandbox.run("queue list --json").ok().json()[0]["queue"],
+        "post"
+    );
+    // An empty queue has settings, so it is asked for too.
+    sandbox.run("queue set mail dead_age=1h").ok();
+    let (code, text) = run_on_terminal(&sandbox, "queue delete mail", "n\n");
+    assert_eq!(code, Some(1), "{text}");
+    let deleted = sandbox.run("queue delete mail --json").ok().json();
+    assert_eq!(
+        deleted,
+        serde_json::json!({"queue": "mail", "deleted": true, "jobs": 0})
+    );
+    let settings = sandbox.run("queue set mail --json").ok().json();
+    assert_eq!(settings["settings"]["dead_age"], "30d");
+}

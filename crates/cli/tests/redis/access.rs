@@ -109,7 +109,7 @@ fn documented_lines() -> String {
 
 /// Commands that the store sends outside of scripts. The last one checks a key's type in them.
 const OUTSIDE_SCRIPTS: &str = "asking blpop cluster|slots config|get eval evalsha get hgetall info \
-    ping sadd select set sismember sscan ssubscribe time wait strlen";
+    ping sadd select set sismember srem sscan ssubscribe time wait strlen";
 
 /// Collects the commands that the scripts in a folder call.
 fn called_in(folder: &Path, commands: &mut BTreeSet<String>) {
@@ -224,6 +224,8 @@ fn the_documented_permissions_are_sufficient_for_everything() {
     run("enqueue q x").ok();
     run("queue list").ok();
     run("queue purge q --yes").ok();
+    run("queue pause gone").ok();
+    run("queue delete gone --yes").ok();
     run("workers").ok();
     run("audit").ok();
     run("doctor").ok();

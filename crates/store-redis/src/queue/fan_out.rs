@@ -1,7 +1,7 @@
 //! Verbs that work on all partitions of a queue, or search all of them.
 
 use windlass_core::store::{
-    Changed, ChangedJob, Changes, Cursor, Maintained, Page, Setting, Settings, Stats,
+    Changed, ChangedJob, Changes, Cursor, Maintained, Page, QueueDeletion, Setting, Settings, Stats,
 };
 use windlass_core::{Change, Error, Filter, Job, JobId, Result, Target};
 
@@ -125,6 +125,25 @@ impl Queue {
             }
         }
         Ok(0)
+    }
+
+    /// Deletes the partitions, the first one last: it is the authority on their number. All are checked
+    /// before, so that a queue with jobs keeps the settings of each partition.
+    pub(crate) async fn delete(&self) -> Result<QueueDeletion> {
+        let Some(stats) = self.stats().await? else {
+            return Ok(QueueDeletion::NotFound);
+        };
+        let waiting = stats.ready + stats.scheduled + stats.running;
+        if waiting + stats.succeeded + stats.dead + stats.cancelled > 0 {
+            return Ok(QueueDeletion::HasJobs);
+        }
+        for partition in self.partitions().iter().rev() {
+            if partition.delete_queue().await? == QueueDeletion::HasJobs {
+                return Ok(QueueDeletion::HasJobs);
+            }
+        }
+        self.first().remove_from_list().await?;
+        Ok(QueueDeletion::Deleted)
     }
 
     pub(crate) async fn maintain(&self, limit: usize) -> Result<Maintained> {

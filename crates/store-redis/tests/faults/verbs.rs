@@ -117,6 +117,7 @@ verbs! {
     "delete": |s, w| s.change(&w.q, Change::Delete, &Target::Ids(vec![id("result"), id("fails"), id("fades"), id("old")]), None);
     "promote": |s, w| s.change(&w.q, Change::Promote, &of(JobState::Scheduled), None);
     "purge": |s, w| s.purge(&w.q);
+    "delete queue": |s, w| s.delete_queue(&w.q);
     "maintain": |s, w| s.maintain(&w.q, 500);
     "audit": |s, w| paging::audit(s, &w.q);
     "pause": |s, w| s.set_paused(&w.q, true);

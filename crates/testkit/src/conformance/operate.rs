@@ -1,7 +1,7 @@
 //! Operator calls: retry, delete, promote and purge.
 
 use windlass_core::limits::SCAN_PAGE;
-use windlass_core::store::{Changed, Kind};
+use windlass_core::store::{Changed, Kind, QueueDeletion, Settings};
 use windlass_core::{
     Change, Due, Filter, JobState, NewJob, OutcomeStatus, Result, RetryPolicy, Target,
 };
@@ -250,6 +250,55 @@ pub async fn a_purged_id_may_be_used_again(fixture: &Fixture) -> Result<()> {
     assert!(fixture.snapshot().await?.tombstones.is_empty());
     assert!(!fixture.enqueue(named("a")).await?.is_duplicate());
     assert_eq!(fixture.next(10).await?, ["a"]);
+    Ok(())
+}
+
+pub async fn a_queue_without_jobs_is_deleted_with_all_it_remembers(
+    fixture: &Fixture,
+) -> Result<()> {
+    fixture.set("dead_age=1h").await?;
+    fixture.store.set_paused(&fixture.queue, true).await?;
+    fixture.fill(&["a"]).await?;
+    fixture.store.set_paused(&fixture.queue, false).await?;
+    let claim = fixture.take(1).await?;
+    fixture.complete(&claim).await?;
+    assert!(fixture.enqueue(named("a")).await?.is_duplicate());
+
+    let deleted = fixture.store.delete_queue(&fixture.queue).await?;
+
+    assert_eq!(deleted, QueueDeletion::Deleted);
+    assert!(!fixture.store.queues().await?.contains(&fixture.queue));
+    assert_eq!(fixture.store.stats(&fixture.queue).await?, None);
+    let settings = fixture.store.settings(&fixture.queue).await?;
+    assert_eq!(settings, Settings::default());
+    assert!(fixture.dump().await?.is_none());
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::Gone);
+    let again = fixture.store.delete_queue(&fixture.queue).await?;
+    assert_eq!(again, QueueDeletion::NotFound);
+
+    // It is created like any other queue.
+    assert!(!fixture.enqueue(named("a")).await?.is_duplicate());
+    assert_eq!(fixture.next(1).await?, ["a"]);
+    assert!(fixture.store.queues().await?.contains(&fixture.queue));
+    assert_eq!(fixture.snapshot().await?.stats.total.enqueued, 1);
+    Ok(())
+}
+
+pub async fn a_queue_with_jobs_is_not_deleted(fixture: &Fixture) -> Result<()> {
+    let delete = || fixture.store.delete_queue(&fixture.queue);
+    fixture.fill(&["a"]).await?;
+    assert_eq!(delete().await?, QueueDeletion::HasJobs);
+    fixture.take(1).await?;
+    assert_eq!(delete().await?, QueueDeletion::HasJobs);
+    fixture.outlast_lease();
+    fixture.maintain().await?;
+    fixture.cancel("a").await?;
+    assert_eq!(fixture.state("a").await?, Some(JobState::Cancelled));
+    assert_eq!(delete().await?, QueueDeletion::HasJobs);
+
+    fixture.delete("a").await?;
+
+    assert_eq!(delete().await?, QueueDeletion::Deleted);
     Ok(())
 }
 

@@ -44,6 +44,7 @@ const GENERATORS: &[(u32, Generator)] = &[
     (25, operate::delete),
     (20, operate::promote),
     (2, operate::purge),
+    (2, operate::delete_queue),
     (45, operate::maintain),
     (6, operate::audit),
     (4, operate::pause),

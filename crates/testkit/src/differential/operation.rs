@@ -28,6 +28,7 @@ pub(super) enum Operation {
     Snooze(QueueName, Vec<JobLease>, Due),
     Change(QueueName, Change, Target),
     Purge(QueueName),
+    DeleteQueue(QueueName),
     Maintain(QueueName, usize),
     Audit(QueueName),
     SetPaused(QueueName, bool),
@@ -109,6 +110,7 @@ impl Operation {
     async fn operate(self, store: &dyn Store) -> Result<Reply> {
         Ok(match self {
             Self::Purge(queue) => purge_all(store, &queue).await?,
+            Self::DeleteQueue(queue) => Reply::Deletion(store.delete_queue(&queue).await?),
             Self::Maintain(queue, limit) => Reply::maintained(store.maintain(&queue, limit).await?),
             Self::Audit(queue) => {
                 let (checked, repairs) = paging::audit(store, &queue).await?;

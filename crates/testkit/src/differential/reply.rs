@@ -1,8 +1,8 @@
 //! Replies of a store in a comparable form.
 
 use windlass_core::store::{
-    ChangedJob, Completed, DurabilityLevel, LeaseStatus, Maintained, Renewed, Repair, Settings,
-    Stats, WorkerCommand, WorkerRecord,
+    ChangedJob, Completed, DurabilityLevel, LeaseStatus, Maintained, QueueDeletion, Renewed,
+    Repair, Settings, Stats, WorkerCommand, WorkerRecord,
 };
 use windlass_core::{Claim, Enqueued, ErrorKind, Job, OutcomeStatus, QueueName};
 
@@ -18,6 +18,7 @@ pub(super) enum Reply {
     OutcomeStatus(Vec<OutcomeStatus>),
     Changes(Vec<ChangedJob>),
     Count(u64),
+    Deletion(QueueDeletion),
     Maintained(Maintained),
     Audited(u64, Vec<Repair>),
     Settings(Settings),

@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use windlass_core::limits::Limits;
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
-    WorkerRecord,
+    Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats, Watch,
+    WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
@@ -100,6 +100,7 @@ impl<T: Tap> Store for TappedStore<T> {
         snooze<'b>(queue: &'b QueueName, snoozes: Vec<Snooze>) -> Vec<OutcomeStatus>;
         change<'b, 'd>(queue: &'b QueueName, change: Change, target: &'d Target, from: Option<Cursor>) -> Changes;
         purge<'b>(queue: &'b QueueName) -> u64;
+        delete_queue<'b>(queue: &'b QueueName) -> QueueDeletion;
         maintain<'b>(queue: &'b QueueName, limit: usize) -> Maintained;
         audit<'b>(queue: &'b QueueName, from: Option<Cursor>) -> Audited;
         set_paused<'b>(queue: &'b QueueName, is_paused: bool) -> ();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Limits, Maintained, NewWorker, Page, Renewed, Setting, Settings, Snooze, Stats, Watch,
-    WorkerCommand, WorkerRecord,
+    Limits, Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats,
+    Watch, WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
@@ -178,6 +178,10 @@ impl Store for LoggedStore {
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
         self.store.purge(queue).await
+    }
+
+    async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion> {
+        self.store.delete_queue(queue).await
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {

@@ -214,6 +214,7 @@ async fn plan(
         kind: selector.kind.clone(),
         counts,
         all_queues,
+        and: "",
     })
 }
 

@@ -4,7 +4,7 @@
 type Transcript = (&'static str, &'static [&'static str]);
 
 /// Every command that exits by itself.
-pub(super) const TRANSCRIPTS: [Transcript; 41] = [
+pub(super) const TRANSCRIPTS: [Transcript; 42] = [
     (
         "windlass-accept",
         &[
@@ -224,6 +224,21 @@ pub(super) const TRANSCRIPTS: [Transcript; 41] = [
             "@claim mail",
             "progress mail 1 --token {token} 0.4 'page 4'",
             "progress mail 1 --token {token} 2",
+        ],
+    ),
+    (
+        "windlass-queue-delete",
+        &[
+            "@enqueue mail hello --id 1",
+            "@enqueue mail hello --id 2",
+            "@job cancel mail 2",
+            "queue delete mail --dry-run",
+            "@claim mail",
+            "queue delete mail --yes",
+            "@release mail 1 --token {token}",
+            "queue delete mail",
+            "queue delete mail --yes",
+            "queue list",
         ],
     ),
     (

@@ -101,6 +101,16 @@ pub(super) fn purge(callers: &mut Callers) -> Operation {
     Operation::Purge(callers.queue())
 }
 
+/// Deletes all jobs that do not run, then the queue.
+pub(super) fn delete_queue(callers: &mut Callers) -> Operation {
+    let queue = callers.queue();
+    let all = Target::Filter(Filter::default());
+    let delete = Operation::Change(queue.clone(), Change::Delete, all);
+    callers.urgent.push(Operation::DeleteQueue(queue.clone()));
+    callers.urgent.push(delete);
+    Operation::Purge(queue)
+}
+
 pub(super) fn maintain(callers: &mut Callers) -> Operation {
     let limit = *pick(&mut callers.rng, &[1, 3, 100, 100, 5_000]);
     Operation::Maintain(callers.queue(), limit)
