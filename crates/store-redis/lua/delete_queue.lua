@@ -7,7 +7,8 @@
 if not exists then
   return 'absent'
 end
-if redis.call('HLEN', k_jobs) > redis.call('HEXISTS', k_jobs, '') then
+-- The field with an empty name is no job.
+if redis.call('HLEN', k_jobs) - redis.call('HEXISTS', k_jobs, '') ~= 0 then
   return 'jobs'
 end
 for priority = 0, PRIORITY_LAST do

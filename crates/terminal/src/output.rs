@@ -116,12 +116,11 @@ impl Output {
     /// Prints a table, or nothing if there are no rows. Columns without any value are left out. On a
     /// terminal, the last column is cut to fit.
     pub fn table(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
-        let rows: Vec<_> = rows.into_iter().collect();
-        self.flexible_table(header, &rows, 1);
+        self.flexible_table(header, rows.into_iter().collect(), 1);
     }
 
     /// Prints a table of which the last `flexible` columns are cut to fit a terminal.
-    pub fn flexible_table(&mut self, header: &[&str], rows: &[Vec<String>], flexible: usize) {
+    pub fn flexible_table(&mut self, header: &[&str], rows: Vec<Vec<String>>, flexible: usize) {
         if !rows.is_empty() {
             let text = table::table(header, rows, flexible, terminal_width());
             self.write(text.as_bytes());

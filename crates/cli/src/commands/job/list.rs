@@ -130,8 +130,7 @@ fn print(jobs: &[JobReply], is_all: bool, output: &mut Output) {
     let header = [
         "queue", "id", "state", "priority", "attempt", "age", "kind", "error",
     ];
-    let rows: Vec<_> = jobs.iter().map(row).collect();
-    output.flexible_table(&header, &rows, 2);
+    output.flexible_table(&header, jobs.iter().map(row).collect(), 2);
 }
 
 /// How long the job has been in its state, or `in 5m` until it is due.
