@@ -155,7 +155,13 @@ impl Environment {
             tracing::warn!(name: "variable_unset", target: "windlass", "--env {name}: not set here, so programs \
                 do not get it; set it, or write --env {name}=VALUE");
         }
-        tracing::info!(name: "environment", target: "windlass", "programs get {}", self.summary());
+        let summary = self.summary();
+        // The default list is documented; a line about it at every start would be noise.
+        if self.is_all || !self.added.is_empty() {
+            tracing::info!(name: "environment", target: "windlass", "programs get {summary}");
+        } else {
+            tracing::debug!(name: "environment", target: "windlass", "programs get {summary}");
+        }
     }
 
     /// Names the default list as a whole: which of them are set says little.

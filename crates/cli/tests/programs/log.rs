@@ -212,7 +212,9 @@ fn a_process_that_starts_while_the_store_is_away_waits_for_it_and_says_so() {
         assert_eq!(help, ["  help: start the server, or correct the store URL"]);
         sandbox.store.server().restart();
 
-        let begins = log.until("started version=");
+        let mut begins = log.until("started version=");
+        // The queue of a worker that starts before its first job is noted as new.
+        begins.retain(|begin| !begin.contains("does not exist yet"));
         assert!(
             begins[0].contains("the store is back"),
             "{line}: {begins:?}"
@@ -295,7 +297,12 @@ fn no_line_of_a_log_has_the_password_of_the_store() {
     let mut worker = Running::new(command.spawn().unwrap());
     let mut log = LogLines::of(&mut worker);
     let mut lines = log.until("worker_started");
-    assert!(lines[0].contains("redis://***@127.0.0.1"), "{lines:?}");
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("redis://***@127.0.0.1")),
+        "{lines:?}"
+    );
     sandbox.run(&format!("enqueue q s3cr3t --store {url}")).ok();
     lines.extend(log.until("attempt_failed"));
     server.kill();

@@ -4,7 +4,7 @@
 type Transcript = (&'static str, &'static [&'static str]);
 
 /// Every command that exits by itself.
-pub(super) const TRANSCRIPTS: [Transcript; 42] = [
+pub(super) const TRANSCRIPTS: &[Transcript] = &[
     (
         "windlass-accept",
         &[
