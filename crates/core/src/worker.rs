@@ -152,6 +152,7 @@ mod tests {
 
     #[test]
     fn a_silent_worker_is_late_then_lost_whatever_it_reported() {
+        use WorkerCommand::{Continue, Pause, Stop};
         let state = |command, seconds, running: &[&str]| {
             let queue = QueueName::new("mail").unwrap();
             let job = |id: &&str| (queue.clone(), JobId::new(id).unwrap());
@@ -172,7 +173,6 @@ mod tests {
             };
             worker.state().as_str()
         };
-        use WorkerCommand::{Continue, Pause, Stop};
         assert_eq!(state(Continue, 0, &[]), "idle");
         assert_eq!(state(Continue, 7, &["a"]), "busy");
         assert_eq!(state(Pause, 0, &["a"]), "paused");
