@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Command};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use crate::sandbox::Sandbox;
@@ -14,8 +14,6 @@ const TIMEOUT: Duration = Duration::from_secs(240);
 pub(crate) struct ScrapedWorker {
     child: Child,
     pub(crate) address: String,
-    /// Kept open so that the worker can write to it.
-    _stderr: BufReader<ChildStderr>,
 }
 
 impl Drop for ScrapedWorker {
@@ -41,11 +39,9 @@ impl ScrapedWorker {
                 break url.trim().strip_suffix("/metrics").unwrap().to_owned();
             }
         };
-        Self {
-            child,
-            address,
-            _stderr: stderr,
-        }
+        // Read to the end, so that the worker never waits for room in the pipe.
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        Self { child, address }
     }
 
     pub(crate) fn scrape(&self) -> Samples {
