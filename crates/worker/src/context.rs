@@ -110,6 +110,12 @@ impl AttemptContext {
         self.0.log(line);
     }
 
+    /// Returns the last line that was logged and is not empty.
+    pub fn last_line(&self) -> Option<String> {
+        let lines = self.0.last_lines();
+        lines.lines().next_back().map(|line| line.trim().to_owned())
+    }
+
     /// Sets the trace of this attempt as `traceparent` (W3C Trace Context), for code that records a span
     /// of it. Programs that the attempt starts and jobs that it enqueues inherit it (default: the trace
     /// of the job). Only the first call counts.

@@ -59,9 +59,9 @@ fn a_worker_logs_its_start_each_failure_and_its_stop_and_nothing_of_a_job_that_s
                 env!("CARGO_PKG_VERSION")
             ),
             "bad: no ink".to_owned(),
-            format!("warning: attempt failed: exit status 3 {facts}=1 max_attempts=2"),
+            format!("warning: attempt failed: exit status 3: no ink {facts}=1 max_attempts=2"),
             "bad: no ink".to_owned(),
-            format!("error: job is dead: exit status 3 {facts}=2 max_attempts=2"),
+            format!("error: job is dead: exit status 3: no ink {facts}=2 max_attempts=2"),
             "worker stopped succeeded=1 failed=1 dead=1".to_owned(),
         ]
     );
@@ -134,7 +134,7 @@ fn a_json_log_has_one_object_per_line_with_stable_fields() {
         .find(|line| line["event"] == "attempt_failed")
         .unwrap();
     assert_eq!(failed["level"], "warn");
-    assert_eq!(failed["error"], "exit status 3");
+    assert_eq!(failed["error"], "exit status 3: no ink");
     assert_eq!(
         (&failed["attempt"], &failed["max_attempts"]),
         (&1.into(), &2.into())

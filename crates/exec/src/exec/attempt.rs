@@ -102,7 +102,11 @@ async fn outcome_of_exit(
     status: ExitStatus,
     program: &ServedProcess,
 ) -> Outcome {
-    let text = describe(status);
+    let mut text = describe(status);
+    // The reason, in most programs: lists show the first line of an error.
+    if let Some(line) = context.last_line() {
+        text = format!("{text}: {line}");
+    }
     let Some(code) = status.code() else {
         shared.missing.found();
         return Outcome::failed(text);
@@ -120,7 +124,7 @@ async fn outcome_of_exit(
         },
         ExitMeaning::Failed(retry) => Outcome::Failed {
             error: match (code, retry) {
-                (75, RetryWhen::ByPolicy) => format!("{text}: the program asked for a retry"),
+                (75, RetryWhen::ByPolicy) => format!("the program asked for a retry: {text}"),
                 _ => text,
             },
             retry,

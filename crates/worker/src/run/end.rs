@@ -176,7 +176,8 @@ fn timed_out(attempt: &Attempt) -> String {
 /// Appends the last logged lines to the error.
 fn with_last_lines(mut error: String, retry: RetryWhen, attempt: &Attempt) -> Outcome {
     let last_lines = attempt.last_lines();
-    if !last_lines.is_empty() {
+    // The error of a program may end with its only line.
+    if !last_lines.is_empty() && !error.ends_with(&last_lines) {
         let room = MESSAGE_BYTES_MAX.saturating_sub(last_lines.len() + 32);
         error.truncate(error.floor_char_boundary(room));
         error = format!("{error}\nlast log lines:\n{last_lines}");
