@@ -31,7 +31,7 @@ text_enum! {
         Retry = "retry",
         /// Deletes finished jobs and forgets their ids.
         Delete = "delete",
-        /// Moves scheduled jobs to the back of the queue now.
+        /// Moves scheduled and pending jobs to the back of the queue now.
         Promote = "promote",
     }
 }
@@ -53,7 +53,7 @@ impl Change {
             Self::Cancel => "only waiting and running jobs can be cancelled",
             Self::Retry => "only dead jobs can be retried",
             Self::Delete => "only finished jobs can be deleted",
-            Self::Promote => "only scheduled jobs can be promoted",
+            Self::Promote => "only scheduled and pending jobs can be promoted",
         }
     }
 

@@ -12,6 +12,7 @@ use crate::job::{Job, JobState};
 use crate::name::{JobId, QueueName, UniqueKey};
 use crate::outcome::OutcomeStatus;
 use crate::queue::Stats;
+use crate::schedule::ScheduleRecord;
 use crate::setting::Settings;
 use crate::time::Timestamp;
 use crate::token::Token;
@@ -34,6 +35,8 @@ pub struct QueueDump {
     pub unique_keys: Vec<(UniqueKey, JobId)>,
     /// Ids of finished jobs that are still remembered, with state and expiry.
     pub tombstones: Vec<(JobId, JobState, Timestamp)>,
+    /// Schedules.
+    pub schedules: Vec<ScheduleRecord>,
     /// Leases, by owner.
     pub leases: Vec<LeaseDump>,
     /// Claims that are open, or finished and still remembered.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::due::Due;
 use crate::error::{Error, Result};
 use crate::headers::Headers;
-use crate::name::{BootId, JobId, Kind, QueueName, UniqueKey};
+use crate::name::{BootId, JobId, Kind, QueueName, ScheduleName, UniqueKey};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
 use crate::text_enum::text_enum;
@@ -253,6 +253,8 @@ text_enum! {
     /// assert!(JobState::Dead.is_final() && JobState::Ready.is_waiting());
     /// ```
     JobState {
+        /// Waiting for the previous job of its schedule to end.
+        Pending = "pending",
         /// Waiting for its due time.
         Scheduled = "scheduled",
         /// Waiting for a worker.
@@ -274,9 +276,9 @@ impl JobState {
         matches!(self, Self::Succeeded | Self::Dead | Self::Cancelled)
     }
 
-    /// Returns whether the job is waiting: scheduled or ready.
+    /// Returns whether the job is waiting: pending, scheduled or ready.
     pub const fn is_waiting(self) -> bool {
-        matches!(self, Self::Scheduled | Self::Ready)
+        matches!(self, Self::Pending | Self::Scheduled | Self::Ready)
     }
 }
 
@@ -357,6 +359,8 @@ pub struct Job {
     pub timeout: Option<Duration>,
     /// The unique key, in use until the job finishes.
     pub unique_key: Option<UniqueKey>,
+    /// The schedule that enqueued the job.
+    pub schedule: Option<ScheduleName>,
     /// Whether to keep the job after it succeeded without a result.
     pub keep_outcome: bool,
     /// The number of the current or next attempt, starting at 1.

@@ -15,7 +15,7 @@
 //! # Map
 //!
 //! In reading order: [`name`], [`time`] and [`due`] are small value types; [`job`] is the job itself;
-//! [`retry`] computes when a failed job runs again; [`token`], [`claim`] and [`outcome`] cover a lease from
+//! [`retry`] computes when a failed job runs again; [`schedule`] enqueues jobs at its instants; [`token`], [`claim`] and [`outcome`] cover a lease from
 //! claim to outcome; [`change`] is what operators do to jobs; [`queue`], [`worker`] and [`maintenance`] are
 //! stats, worker records and housekeeping; [`store`] is the trait that ties them together, with all their
 //! types, [`error`] its errors, and [`wait`] waits for jobs and outcomes. [`metrics`] names what workers and
@@ -40,6 +40,7 @@ pub mod outcome;
 pub mod priority;
 pub mod queue;
 pub mod retry;
+pub mod schedule;
 pub mod setting;
 pub mod store;
 mod text_enum;
@@ -53,5 +54,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use store::{
     BootId, Change, Claim, ClaimRequest, Clock, Due, Enqueued, Filter, Job, JobId, JobLease,
     JobState, LeaseTime, ManualClock, Mode, NewJob, OutcomeStatus, Priority, QueueName, Renewal,
-    RetryPolicy, Store, SystemClock, Target, Timestamp, Token,
+    RetryPolicy, Schedule, ScheduleName, Store, SystemClock, Target, Timestamp, Token,
 };

@@ -47,6 +47,30 @@ pub const SUSPECT_AFTER: u32 = 2;
 /// How long a suspect must have run before its worker may claim another suspect.
 pub const SUSPECT_COOLDOWN: Duration = Duration::from_secs(10);
 
+/// The maximum number of schedules in a queue, or in one partition of it.
+pub const SCHEDULES_MAX: usize = 10_000;
+/// The maximum size of a payload in a schedule.
+pub const SCHEDULE_PAYLOAD_MAX: usize = 64 * 1024;
+/// The maximum number of future instants that a store keeps per schedule.
+pub const INSTANTS_MAX: usize = 64;
+/// A schedule with fewer instants than this is refilled, unless it is known far enough ahead.
+pub const INSTANTS_LOW: usize = 32;
+/// How far ahead instants are computed.
+pub const INSTANTS_AHEAD: Duration = Duration::from_secs(32 * 24 * 60 * 60);
+/// A schedule that is known this far ahead needs no refill.
+pub const INSTANTS_AHEAD_LOW: Duration = Duration::from_secs(16 * 24 * 60 * 60);
+/// A due instant up to this old always fires; an older one is missed.
+pub const FRESH_FOR: Duration = Duration::from_secs(60);
+/// The maximum number of missed instants of a schedule that fire later.
+pub const CAUGHT_UP_MAX: usize = 32;
+/// The maximum number of past instants in a refill: those that may fire later, and one per second of
+/// [`FRESH_FOR`].
+pub const PAST_MAX: usize = 96;
+/// The longest jitter of a schedule.
+pub const SCHEDULE_JITTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// The number of occurrences in the history of a schedule.
+pub const HISTORY_MAX: usize = 20;
+
 /// How often a worker sends a heartbeat.
 pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
 

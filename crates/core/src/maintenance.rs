@@ -2,10 +2,14 @@
 
 use crate::change::Cursor;
 use crate::name::JobId;
+use crate::schedule::RefillRequest;
 
 /// What one call of [`Store::maintain`](crate::Store::maintain) did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Maintained {
+    /// Due instants of schedules that fired or were skipped. A schedule that has to wait for a refill counts
+    /// as one.
+    pub instants: u64,
     /// Scheduled jobs that became ready.
     pub promoted: u64,
     /// Jobs returned to the queue from expired leases.
@@ -18,22 +22,36 @@ pub struct Maintained {
     pub forgotten: u64,
     /// Stale entries removed ([`Stats::stale_entries`](crate::queue::Stats::stale_entries)).
     pub stale: u64,
+    /// Schedules that need more instants, most urgent first: see
+    /// [`Store::refill_schedules`](crate::Store::refill_schedules).
+    pub refills: Vec<RefillRequest>,
 }
 
 impl Maintained {
-    /// Returns whether there was nothing to do.
-    pub fn is_idle(self) -> bool {
-        self == Self::default()
+    /// Returns whether the call changed nothing.
+    pub fn is_idle(&self) -> bool {
+        let counts = [
+            self.instants,
+            self.promoted,
+            self.reaped,
+            self.expired,
+            self.pruned,
+            self.forgotten,
+            self.stale,
+        ];
+        counts == [0; 7]
     }
 
-    /// Adds the counts of another call.
+    /// Adds what another call did.
     pub fn add(&mut self, other: Self) {
+        self.instants += other.instants;
         self.promoted += other.promoted;
         self.reaped += other.reaped;
         self.expired += other.expired;
         self.pruned += other.pruned;
         self.forgotten += other.forgotten;
         self.stale += other.stale;
+        self.refills.extend(other.refills);
     }
 }
 

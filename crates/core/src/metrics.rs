@@ -54,6 +54,7 @@ metrics! {
         OLDEST_READY = "windlass_oldest_ready_seconds", "gauge", ["queue"], "Age of the oldest ready job; 0 if none is ready.";
         STORED = "windlass_stored_bytes", "gauge", ["queue"], "Stored bytes of payloads, results and errors.";
         PAUSED = "windlass_paused", "gauge", ["queue"], "1 if the queue is paused, else 0.";
+        SCHEDULES = "windlass_schedules", "gauge", ["queue"], "Schedules of the queue.";
         WORKERS = "windlass_workers", "gauge", ["queue", "state"], "Registered workers of the queue, by state.";
     }
     SERVER: "Metrics of a server about itself." {

@@ -10,6 +10,9 @@ use crate::time::{Clock, SystemClock};
 /// The maximum length of a name in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 
+/// The maximum length of the name of a schedule in bytes.
+pub const SCHEDULE_NAME_BYTES_MAX: usize = 100;
+
 /// Defines a validated text type. Names are compared, ordered and printed as text.
 macro_rules! name {
     ($(#[$doc:meta])* $type:ident, $what:literal, $check:path) => {
@@ -82,6 +85,12 @@ name! {
 }
 
 name! {
+    /// The name of a schedule in its queue: like the name of a queue, at most 100 bytes, because the ids of
+    /// its jobs add the instant.
+    ScheduleName, "schedule name", check_schedule_name
+}
+
+name! {
     /// The kind of a job, which selects the handler in a worker.
     Kind, "kind", check_text
 }
@@ -144,6 +153,15 @@ fn check_queue_name(what: &'static str, text: &str) -> Result<(), Error> {
             "use letters, digits, dot, underscore, colon and hyphen",
         )),
     }
+}
+
+fn check_schedule_name(what: &'static str, text: &str) -> Result<(), Error> {
+    check_queue_name(what, text)?;
+    if text.len() > SCHEDULE_NAME_BYTES_MAX {
+        let why = format!("{} bytes is too long", text.len());
+        return Err(Error::invalid(what, why, "use at most 100 bytes"));
+    }
+    Ok(())
 }
 
 fn check_text(what: &'static str, text: &str) -> Result<(), Error> {

@@ -12,6 +12,8 @@ pub struct Stats {
     pub ready: u64,
     /// Ready jobs by priority.
     pub ready_by_priority: [u64; Priority::COUNT],
+    /// Jobs waiting for the previous job of their schedule.
+    pub pending: u64,
     /// Jobs waiting for their due time.
     pub scheduled: u64,
     /// Jobs leased to a worker.
@@ -29,7 +31,10 @@ pub struct Stats {
     pub stale_entries: u64,
     /// The longest time that a job at the head of its priority has been due.
     pub oldest_ms: Option<u64>,
-    /// The time until the next scheduled job is due. An idle worker waits no longer than this.
+    /// The number of schedules.
+    pub schedules: u64,
+    /// The time until the next scheduled job or the next instant of a schedule is due. An idle worker waits
+    /// no longer than this.
     pub next_due_ms: Option<u64>,
     /// Whether the queue is paused.
     pub is_paused: bool,
@@ -40,6 +45,16 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Returns the number of waiting jobs: ready, pending or scheduled.
+    pub const fn waiting(&self) -> u64 {
+        self.ready + self.pending + self.scheduled
+    }
+
+    /// Returns the number of jobs in any state.
+    pub const fn jobs(&self) -> u64 {
+        self.waiting() + self.running + self.succeeded + self.dead + self.cancelled
+    }
+
     /// Adds the stats of another partition or queue.
     ///
     /// ```
@@ -57,6 +72,7 @@ impl Stats {
         {
             *sum += more;
         }
+        self.pending += other.pending;
         self.scheduled += other.scheduled;
         self.running += other.running;
         self.succeeded += other.succeeded;
@@ -64,6 +80,7 @@ impl Stats {
         self.cancelled += other.cancelled;
         self.bytes += other.bytes;
         self.stale_entries += other.stale_entries;
+        self.schedules += other.schedules;
         self.oldest_ms = self.oldest_ms.max(other.oldest_ms);
         let due = [self.next_due_ms, other.next_due_ms];
         self.next_due_ms = due.into_iter().flatten().min();
@@ -106,6 +123,8 @@ pub enum QueueDeletion {
     Deleted,
     /// The queue has jobs, so nothing was changed.
     HasJobs,
+    /// The queue has schedules, so nothing was changed.
+    HasSchedules,
     /// The queue does not exist.
     NotFound,
 }

@@ -19,7 +19,7 @@ pub use crate::job::{
 };
 pub use crate::limits::Limits;
 pub use crate::maintenance::{Audited, Maintained, Repair};
-pub use crate::name::{BootId, JobId, Kind, QueueName, UniqueKey};
+pub use crate::name::{BootId, JobId, Kind, QueueName, ScheduleName, UniqueKey};
 pub use crate::notification::{Notification, Watch};
 pub use crate::outcome::{
     Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus, Snooze,
@@ -27,6 +27,10 @@ pub use crate::outcome::{
 pub use crate::priority::Priority;
 pub use crate::queue::{QueueDeletion, Rates, Stats, Totals};
 pub use crate::retry::{Jitter, Retry, RetryPolicy};
+pub use crate::schedule::{
+    Missed, Occurrence, Overlap, PlannedInstant, Ran, Refill, RefillRequest, Rule, Run, Schedule,
+    ScheduleChange, ScheduleEnd, SchedulePut, ScheduleRecord, ScheduleTotals, SkipReason, Times,
+};
 pub use crate::setting::{Keep, KeepSucceeded, Partitions, Requeue, Setting, Settings};
 pub use crate::time::{Clock, ManualClock, SystemClock, Timestamp};
 pub use crate::token::Token;
@@ -64,8 +68,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Adds jobs. A job whose id or unique key is already in use is a duplicate.
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>>;
 
-    /// Claims up to [`max`](ClaimRequest::max) jobs, first priority first. Before that it promotes due
-    /// jobs and reaps expired leases. Returns `None` if no job is ready.
+    /// Claims up to [`max`](ClaimRequest::max) jobs, first priority first. Before that it fires due
+    /// schedules, promotes due jobs and reaps expired leases. Returns `None` if no job is ready.
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>>;
 
     /// Claims jobs, waiting up to `wait` for one to become ready.
@@ -128,11 +132,11 @@ pub trait Store: Send + Sync + fmt::Debug {
         from: Option<Cursor>,
     ) -> Result<Changes>;
 
-    /// Removes a page of ready and scheduled jobs. Returns how many; call it until it returns 0.
+    /// Removes a page of waiting jobs. Returns how many; call it until it returns 0.
     async fn purge(&self, queue: &QueueName) -> Result<u64>;
 
-    /// Promotes, reaps, expires and prunes up to `limit` jobs each, at most
-    /// [`PAGE`](crate::limits::PAGE).
+    /// Fires, promotes, reaps, expires and prunes up to `limit` jobs each, at most
+    /// [`PAGE`](crate::limits::PAGE). Names the schedules that need more instants.
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained>;
 
     /// Checks and repairs one page of the queue: indexes, claims, leases and counters.
@@ -147,7 +151,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Changes settings of a queue and returns all of them.
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings>;
 
-    /// Deletes a queue without jobs: its settings, stats and remembered ids.
+    /// Deletes a queue without jobs and schedules: its settings, stats and remembered ids. If it is created
+    /// again, the numbers of its tokens continue to grow.
     async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion>;
 
     /// Returns all queues, ordered by name.
@@ -168,6 +173,52 @@ pub trait Store: Send + Sync + fmt::Debug {
         from: Option<Cursor>,
         limit: usize,
     ) -> Result<Page<Job>>;
+
+    /// Creates a schedule or changes it; an identical one changes nothing. `is_paused` pauses or resumes it,
+    /// `None` leaves that as it is. A changed schedule gets a new revision, and its instants begin after
+    /// now and after the last one that was settled. Fails if the queue has too many schedules.
+    async fn put_schedule(
+        &self,
+        queue: &QueueName,
+        schedule: Schedule,
+        is_paused: Option<bool>,
+    ) -> Result<SchedulePut>;
+
+    /// Replaces the known instants of schedules. Ignores a refill of another revision, and instants that
+    /// are settled already.
+    async fn refill_schedules(&self, queue: &QueueName, refills: Vec<Refill>) -> Result<()>;
+
+    /// Enqueues jobs of a schedule now, besides its instants. Returns one reply per job, or `None` if the
+    /// schedule does not exist.
+    async fn run_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        run: Run,
+    ) -> Result<Option<Vec<Ran>>>;
+
+    /// Pauses, resumes or deletes a schedule. Returns false if it does not exist.
+    async fn change_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        change: ScheduleChange,
+    ) -> Result<bool>;
+
+    /// Returns a schedule with its payload, instants and history.
+    async fn schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+    ) -> Result<Option<ScheduleRecord>>;
+
+    /// Lists a page of schedules, ordered by name.
+    async fn schedules(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<ScheduleRecord>>;
 
     /// Registers a worker.
     async fn register(&self, worker: NewWorker) -> Result<()>;

@@ -16,7 +16,7 @@ impl Queue {
         from: Option<&ScanPosition>,
     ) -> Changes {
         let named = |items| (Page { items, next: None }, true);
-        let (page, is_named) = match target {
+        let (mut page, is_named) = match target {
             Target::Ids(ids) => named(ids.clone()),
             Target::UniqueKey(key) => {
                 let Some(id) = self.unique_keys.get(key) else {
@@ -35,6 +35,11 @@ impl Queue {
                 (self.scan(filter.state, from, SCAN_PAGE, is_match), false)
             }
         };
+        if !is_named {
+            // Pending jobs first: the end of the job that they wait for must not release them.
+            let is_other = |id: &JobId| self.state_of(id) != Some(JobState::Pending);
+            page.items.sort_by_key(is_other);
+        }
         let items = page.items.into_iter().map(|id| ChangedJob {
             changed: self.change_one(change, &id),
             id: Some(id),
@@ -57,10 +62,10 @@ impl Queue {
         }
     }
 
-    fn cancel(&mut self, id: &JobId) -> Changed {
+    pub(crate) fn cancel(&mut self, id: &JobId) -> Changed {
         match self.state_of(id) {
             None => Changed::NotFound,
-            Some(JobState::Scheduled | JobState::Ready) => {
+            Some(JobState::Pending | JobState::Scheduled | JobState::Ready) => {
                 self.mark_cancelled(id);
                 Changed::Done
             }
@@ -120,6 +125,10 @@ impl Queue {
     fn promote(&mut self, id: &JobId) -> Changed {
         match self.state_of(id) {
             None => Changed::NotFound,
+            Some(JobState::Pending) => {
+                self.promote_pending(id);
+                Changed::Done
+            }
             Some(JobState::Scheduled) => {
                 self.remove_waiting(id);
                 self.job(id).due_at = self.now.ms();
@@ -139,6 +148,15 @@ impl Queue {
             self.jobs.remove(&job.id);
             if let Some(key) = &job.unique_key {
                 self.unique_keys.remove(key);
+            }
+        }
+        // Pending jobs first: the end of the job that they wait for must not release them.
+        let (pending, others): (Vec<_>, Vec<_>) = waiting
+            .iter()
+            .partition(|job| job.state == JobState::Pending);
+        for job in pending.into_iter().chain(others) {
+            if let Some(name) = &job.schedule {
+                self.end_in_schedule(&job.id, name, None);
             }
         }
         waiting.len() as u64

@@ -1,4 +1,5 @@
-//! claim and accept. A claim promotes due jobs, reaps expired leases, then takes jobs by priority.
+//! claim and accept. A claim fires due schedules, promotes due jobs, reaps expired leases, then takes jobs by
+//! priority.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,6 +18,7 @@ impl Queue {
             return reply;
         }
         loop {
+            self.fire_due(PAGE);
             self.promote_due(PAGE);
             self.reap(PAGE);
             if !self.is_reaping() {

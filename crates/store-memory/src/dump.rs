@@ -57,6 +57,7 @@ impl Queue {
             tombstones: tombstones
                 .map(|(id, (state, until))| (id.clone(), *state, *until))
                 .collect(),
+            schedules: self.schedules.values().cloned().collect(),
             leases: leases.collect(),
             claims: claims.collect(),
             stats: self.stats(now),

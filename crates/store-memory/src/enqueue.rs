@@ -1,7 +1,7 @@
 //! enqueue, with deduplication by id and by unique key.
 
-use windlass_core::store::{DurabilityLevel, Requeue};
-use windlass_core::{Due, Enqueued, Job, JobId, JobState, NewJob};
+use windlass_core::store::DurabilityLevel;
+use windlass_core::{Due, Enqueued, Job, JobId, JobState, NewJob, Timestamp};
 
 use crate::queue::Queue;
 
@@ -22,31 +22,32 @@ impl Queue {
             };
         }
         let id = new.id.clone();
+        let due_at = self.store_new(new);
+        self.insert_due(&id, due_at);
+        Enqueued::Accepted {
+            state: self.jobs[&id].state,
+            id,
+            level: DurabilityLevel::Memory,
+        }
+    }
+
+    /// Stores a new job that is in no index yet. Returns when it is due.
+    pub(crate) fn store_new(&mut self, new: NewJob) -> Timestamp {
+        let id = new.id.clone();
         self.tombstones.remove(&id);
         if let Some(key) = &new.unique_key {
             self.unique_keys.insert(key.clone(), id.clone());
         }
         let job = self.new_job(new);
         let due_at = job.due_at;
-        self.jobs.insert(id.clone(), job);
-        let state = if due_at <= self.now.ms() {
-            self.insert_ready(&id, Requeue::Back);
-            JobState::Ready
-        } else {
-            self.insert_scheduled(&id, due_at);
-            JobState::Scheduled
-        };
+        self.jobs.insert(id, job);
         self.total.enqueued += 1;
         self.enqueued.add(self.now.ms(), 1);
-        Enqueued::Accepted {
-            id,
-            state,
-            level: DurabilityLevel::Memory,
-        }
+        due_at
     }
 
     /// The existing job with the same id or, failing that, the same unique key.
-    fn existing(&self, new: &NewJob) -> Option<(JobId, JobState)> {
+    pub(crate) fn existing(&self, new: &NewJob) -> Option<(JobId, JobState)> {
         if let Some(job) = self.jobs.get(&new.id) {
             return Some((new.id.clone(), job.state));
         }
@@ -90,6 +91,7 @@ impl Queue {
             retry,
             timeout: new.timeout,
             unique_key: new.unique_key,
+            schedule: None,
             keep_outcome: new.keep_outcome,
             attempt: 1,
             expiries: 0,

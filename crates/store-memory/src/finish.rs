@@ -41,6 +41,7 @@ impl Queue {
         job.state = state;
         job.finished_at = Some(now);
         let (bytes, is_named, key) = (bytes_of(job), job.is_named, job.unique_key.clone());
+        let schedule = job.schedule.clone();
         if let Some(key) = key {
             self.unique_keys.remove(&key);
         }
@@ -56,6 +57,9 @@ impl Queue {
             self.jobs.remove(id);
         }
         self.kept_in_transaction += usize::from(is_kept || is_remembered);
+        if let Some(name) = schedule {
+            self.end_in_schedule(id, &name, Some(state));
+        }
     }
 
     /// Removes a finished job.

@@ -20,7 +20,7 @@
 //! # Map
 //!
 //! `queue` holds the state of a queue and its transitions. There is one file per verb or family of
-//! verbs: `enqueue`, `claim`, `renew`, `outcome`, `change`. `reap`, `finish` and `maintenance` reclaim,
+//! verbs: `enqueue`, `claim`, `renew`, `outcome`, `change`, `schedule`. `reap`, `finish` and `maintenance` reclaim,
 //! finish and prune jobs. `workers` is the worker registry, `read` has the read-only verbs, and `store`
 //! implements the `Store` trait.
 
@@ -36,6 +36,7 @@ mod queue;
 mod read;
 mod reap;
 mod renew;
+mod schedule;
 mod store;
 mod workers;
 
@@ -62,6 +63,8 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct State {
     queues: BTreeMap<QueueName, Queue>,
+    /// The number of the last token of each deleted queue: no number is issued twice.
+    deleted: BTreeMap<QueueName, u64>,
     workers: Registry,
 }
 
@@ -125,6 +128,10 @@ impl State {
     /// Creates the queue unless it exists.
     fn create_queue(&mut self, name: &QueueName) -> &mut Queue {
         let queue = self.queues.entry(name.clone());
-        queue.or_insert_with(|| Queue::new(name.clone()))
+        queue.or_insert_with(|| {
+            let mut queue = Queue::new(name.clone());
+            queue.last_token = self.deleted.remove(name).unwrap_or_default();
+            queue
+        })
     }
 }

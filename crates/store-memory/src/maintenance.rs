@@ -9,17 +9,20 @@ use crate::read::ScanPosition;
 impl Queue {
     pub(crate) fn maintain(&mut self, limit: usize) -> Maintained {
         let limit = limit.min(PAGE);
+        let instants = self.fire_due(limit);
         let promoted = self.promote_due(limit);
         let (reaped, leases) = self.reap(limit);
         let expired = self.expire(limit);
         let (pruned, forgotten) = self.prune(limit);
         Maintained {
+            instants,
             promoted,
             reaped,
             expired,
             pruned,
             forgotten: forgotten + leases,
             stale: 0,
+            refills: self.refill_requests(limit),
         }
     }
 

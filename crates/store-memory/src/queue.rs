@@ -1,6 +1,7 @@
 //! The state of one queue, and the transitions of its jobs.
 //!
-//! A job is in exactly one index: a lane (ready), the schedule, a claim (running) or the finished jobs.
+//! A job is in exactly one index: a lane (ready), the scheduled jobs, the waiting job of a schedule
+//! (pending), a claim (running) or the finished jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,9 +9,11 @@ use std::time::Duration;
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::notification::Notification;
 use windlass_core::queue::MinuteCount;
-use windlass_core::store::{Owner, Requeue, Settings, Totals, UniqueKey};
+use windlass_core::store::{Owner, Requeue, ScheduleRecord, Settings, Totals, UniqueKey};
 use windlass_core::time::Now;
-use windlass_core::{Job, JobId, JobState, OutcomeStatus, Priority, QueueName, Timestamp, Token};
+use windlass_core::{
+    Job, JobId, JobState, OutcomeStatus, Priority, QueueName, ScheduleName, Timestamp, Token,
+};
 
 /// The state of one queue.
 #[derive(Debug)]
@@ -32,6 +35,7 @@ pub(crate) struct Queue {
     pub(crate) finished: BTreeMap<JobState, Finished>,
     pub(crate) unique_keys: BTreeMap<UniqueKey, JobId>,
     pub(crate) tombstones: BTreeMap<JobId, (JobState, Timestamp)>,
+    pub(crate) schedules: BTreeMap<ScheduleName, ScheduleRecord>,
     pub(crate) leases: BTreeMap<Owner, Lease>,
     pub(crate) claims: BTreeMap<Token, ClaimRecord>,
     pub(crate) total: Totals,
@@ -99,6 +103,7 @@ impl Queue {
             finished: BTreeMap::new(),
             unique_keys: BTreeMap::new(),
             tombstones: BTreeMap::new(),
+            schedules: BTreeMap::new(),
             leases: BTreeMap::new(),
             claims: BTreeMap::new(),
             total: Totals::default(),
@@ -195,7 +200,22 @@ impl Queue {
         self.announce_waiting(id, JobState::Ready);
     }
 
-    /// Adds a job that is in no index to the schedule.
+    /// Adds a job that is in no index to the ready jobs, or to the scheduled ones if it is due later.
+    pub(crate) fn insert_due(&mut self, id: &JobId, due_at: Timestamp) {
+        if due_at <= self.now.ms() {
+            self.insert_ready(id, Requeue::Back);
+        } else {
+            self.insert_scheduled(id, due_at);
+        }
+    }
+
+    /// Makes a job that is in no index wait for the previous job of its schedule.
+    pub(crate) fn insert_pending(&mut self, id: &JobId) {
+        self.job(id).state = JobState::Pending;
+        self.announce_waiting(id, JobState::Pending);
+    }
+
+    /// Adds a job that is in no index to the scheduled jobs.
     pub(crate) fn insert_scheduled(&mut self, id: &JobId, due_at: Timestamp) {
         let job = self.job(id);
         job.state = JobState::Scheduled;
@@ -217,7 +237,7 @@ impl Queue {
         self.mark_changed();
     }
 
-    /// Removes a waiting job from its lane or the schedule.
+    /// Removes a waiting job from its lane or the scheduled jobs.
     pub(crate) fn remove_waiting(&mut self, id: &JobId) {
         let job = &self.jobs[id];
         if let Some(position) = self.positions.remove(id) {

@@ -1,8 +1,10 @@
 //! get, list and stats. Read-only.
 
-use windlass_core::store::{Cursor, Page, Rates, Stats};
+use windlass_core::store::{Cursor, Page, Rates, ScheduleRecord, Stats};
 use windlass_core::time::Now;
-use windlass_core::{Error, Filter, Job, JobId, JobState, Priority, Result, Timestamp};
+use windlass_core::{
+    Error, Filter, Job, JobId, JobState, Priority, Result, ScheduleName, Timestamp,
+};
 
 use crate::finish::bytes_of;
 use crate::queue::{Queue, lanes};
@@ -38,6 +40,22 @@ impl Queue {
             items: page.items.iter().map(without_bytes).collect(),
             next: page.next,
         }
+    }
+
+    /// One page of the schedules, by name.
+    pub(crate) fn list_schedules(
+        &self,
+        from: Option<&ScheduleName>,
+        limit: usize,
+    ) -> Page<ScheduleRecord> {
+        let records = self.schedules.values();
+        let records = records.filter(|record| from.is_none_or(|from| record.schedule.name > *from));
+        let mut items: Vec<_> = records.take(limit + 1).cloned().collect();
+        let has_more = items.len() > limit;
+        items.truncate(limit);
+        let last = items.last().filter(|_| has_more);
+        let next = last.map(|record| Cursor(record.schedule.name.to_string()));
+        Page { items, next }
     }
 
     /// Scans up to `limit` jobs of a state, or of all states, in order. Returns the matching jobs and
@@ -101,10 +119,12 @@ impl Queue {
         let heads = Priority::all().flat_map(lanes);
         let heads = heads.filter_map(|lane| self.lane(lane).next());
         let oldest = heads.map(|id| self.jobs[id].due_at).min();
-        let next = self.scheduled.first();
+        let next = self.scheduled.first().map(|(due_at, _)| *due_at);
+        let next = [next, self.next_firing()].into_iter().flatten().min();
         Stats {
             ready: self.ready.len() as u64,
             ready_by_priority,
+            pending: count(JobState::Pending),
             scheduled: self.scheduled.len() as u64,
             running: count(JobState::Running),
             succeeded: count(JobState::Succeeded),
@@ -113,7 +133,8 @@ impl Queue {
             bytes: self.jobs.values().map(bytes_of).sum(),
             stale_entries: 0,
             oldest_ms: oldest.map(|due_at| now.as_ms().saturating_sub(due_at.as_ms())),
-            next_due_ms: next.map(|(due_at, _)| due_at.as_ms().saturating_sub(now.as_ms())),
+            schedules: self.schedules.len() as u64,
+            next_due_ms: next.map(|due_at| due_at.as_ms().saturating_sub(now.as_ms())),
             is_paused: self.is_paused,
             total: self.total,
             last_minute: Rates {

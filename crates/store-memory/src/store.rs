@@ -1,15 +1,16 @@
 //! Implements the `Store` trait: validates the request and runs the verb in one transaction.
 
 use async_trait::async_trait;
-use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
+use windlass_core::limits::{Limits, PAGE, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats, Watch,
-    WorkerCommand, WorkerRecord,
+    Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
+    SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
+    WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
-    OutcomeStatus, QueueName, Renewal, Result, Store, Target,
+    OutcomeStatus, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target,
 };
 
 use crate::MemoryStore;
@@ -133,12 +134,15 @@ impl Store for MemoryStore {
     }
 
     async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion> {
-        let queues = &mut self.lock().queues;
-        match queues.get(queue) {
+        let mut state = self.lock();
+        let last_token = match state.queues.get(queue) {
             None => return Ok(QueueDeletion::NotFound),
             Some(found) if !found.jobs.is_empty() => return Ok(QueueDeletion::HasJobs),
-            Some(_) => queues.remove(queue),
+            Some(found) if !found.schedules.is_empty() => return Ok(QueueDeletion::HasSchedules),
+            Some(found) => found.last_token,
         };
+        state.queues.remove(queue);
+        state.deleted.insert(queue.clone(), last_token);
         Ok(QueueDeletion::Deleted)
     }
 
@@ -165,6 +169,65 @@ impl Store for MemoryStore {
         let from = from.as_ref().map(ScanPosition::from_cursor).transpose()?;
         let limit = limit.clamp(1, SCAN_PAGE);
         let page = self.read(queue, |queue, _| queue.list(filter, from.as_ref(), limit));
+        Ok(page.unwrap_or(Page {
+            items: Vec::new(),
+            next: None,
+        }))
+    }
+
+    async fn put_schedule(
+        &self,
+        queue: &QueueName,
+        schedule: Schedule,
+        is_paused: Option<bool>,
+    ) -> Result<SchedulePut> {
+        schedule.check()?;
+        self.on_created_queue(queue, |queue| queue.put_schedule(schedule, is_paused))
+    }
+
+    async fn refill_schedules(&self, queue: &QueueName, refills: Vec<Refill>) -> Result<()> {
+        refills.iter().try_for_each(Refill::check)?;
+        self.on_queue(queue, |queue| queue.refill_schedules(refills));
+        Ok(())
+    }
+
+    async fn run_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        run: Run,
+    ) -> Result<Option<Vec<Ran>>> {
+        run.check(name)?;
+        Ok(self.on_queue(queue, |queue| queue.run_schedule(name, run)))
+    }
+
+    async fn change_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        change: ScheduleChange,
+    ) -> Result<bool> {
+        Ok(self.on_queue(queue, |queue| queue.change_schedule(name, change)))
+    }
+
+    async fn schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+    ) -> Result<Option<ScheduleRecord>> {
+        let record = self.read(queue, |queue, _| queue.schedules.get(name).cloned());
+        Ok(record.flatten())
+    }
+
+    async fn schedules(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<ScheduleRecord>> {
+        let from = from.map(|from| ScheduleName::new(from.0)).transpose()?;
+        let limit = limit.clamp(1, PAGE);
+        let page = self.read(queue, |queue, _| queue.list_schedules(from.as_ref(), limit));
         Ok(page.unwrap_or(Page {
             items: Vec::new(),
             next: None,
