@@ -1,5 +1,6 @@
 //! The set-up of a case: an open store, a queue and a manual clock.
 
+mod schedules;
 mod verbs;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use windlass_core::{
     QueueName, Result, Store, Timestamp,
 };
 
+pub use self::schedules::{every, schedule_name, skips};
 use crate::soundness;
 use crate::store_under_test::StoreUnderTest;
 

@@ -1,6 +1,6 @@
 //! Reads all pages of a reply.
 
-use windlass_core::store::Repair;
+use windlass_core::store::{Repair, ScheduleRecord};
 use windlass_core::{Filter, Job, QueueName, Result, Store};
 
 /// Lists all jobs that match a filter, in pages of `limit`.
@@ -19,6 +19,28 @@ pub async fn list(
         from = page.next;
         if from.is_none() {
             return Ok(jobs);
+        }
+    }
+}
+
+/// Lists all schedules, in pages of `limit`.
+pub async fn schedules(
+    store: &dyn Store,
+    queue: &QueueName,
+    limit: usize,
+) -> Result<Vec<ScheduleRecord>> {
+    let mut records = Vec::new();
+    let mut from = None;
+    loop {
+        let page = store.schedules(queue, from, limit).await?;
+        assert!(
+            page.items.len() <= limit,
+            "a page has at most `limit` schedules"
+        );
+        records.extend(page.items);
+        from = page.next;
+        if from.is_none() {
+            return Ok(records);
         }
     }
 }

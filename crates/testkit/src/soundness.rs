@@ -6,7 +6,7 @@ use windlass_core::dump::{ClaimDump, QueueDump};
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::queue::stored_bytes;
 use windlass_core::store::Stats;
-use windlass_core::{Job, JobState, Priority, Token};
+use windlass_core::{Job, JobId, JobState, Priority, Token};
 
 /// Returns all violated invariants of a queue.
 pub fn problems(dump: &QueueDump) -> Vec<String> {
@@ -15,6 +15,7 @@ pub fn problems(dump: &QueueDump) -> Vec<String> {
     check_keys(dump, &mut problems);
     check_claims(dump, &mut problems);
     check_jobs(dump, &mut problems);
+    check_schedules(dump, &mut problems);
     let counted = recount(dump);
     if dump.stats != counted {
         problems.push(format!(
@@ -33,10 +34,12 @@ pub fn recount(dump: &QueueDump) -> Stats {
         is_paused: dump.stats.is_paused,
         total: dump.stats.total,
         last_minute: dump.stats.last_minute,
+        schedules: dump.schedules.len() as u64,
         ..Stats::default()
     };
     for job in &dump.jobs {
         match job.state {
+            JobState::Pending => stats.pending += 1,
             JobState::Scheduled => stats.scheduled += 1,
             JobState::Ready => {
                 stats.ready += 1;
@@ -163,6 +166,52 @@ fn check_claim(
             "{} is both open and finished, or neither",
             claim.token
         ));
+    }
+}
+
+/// The current and the waiting job of a schedule have not ended, and every pending job waits for one.
+fn check_schedules(dump: &QueueDump, problems: &mut Vec<String>) {
+    let jobs: BTreeMap<_, _> = dump.jobs.iter().map(|job| (&job.id, job)).collect();
+    let mut waiting = BTreeSet::new();
+    for record in &dump.schedules {
+        let name = &record.schedule.name;
+        let belongs = |id: &JobId, is_right: fn(JobState) -> bool| {
+            let job = jobs.get(id);
+            job.is_some_and(|job| is_right(job.state) && job.schedule.as_ref() == Some(name))
+        };
+        if let Some(id) = &record.current
+            && !belongs(id, |state| !state.is_final() && state != JobState::Pending)
+        {
+            problems.push(format!("{id} is not a current job of the schedule {name}"));
+        }
+        if let Some(id) = &record.waiting {
+            waiting.insert(id);
+            if !belongs(id, |state| state == JobState::Pending) || record.current.is_none() {
+                problems.push(format!("{id} is not a waiting job of the schedule {name}"));
+            }
+        }
+        let is_ordered = record
+            .instants
+            .windows(2)
+            .all(|pair| pair[0].at < pair[1].at);
+        let is_after = record
+            .instants
+            .first()
+            .is_none_or(|first| first.at > record.settled_until);
+        if !is_ordered || !is_after {
+            problems.push(format!(
+                "the instants of the schedule {name} are not in order"
+            ));
+        }
+    }
+    for job in dump
+        .jobs
+        .iter()
+        .filter(|job| job.state == JobState::Pending)
+    {
+        if !waiting.contains(&job.id) {
+            problems.push(format!("{} is pending but waits for no job", job.id));
+        }
     }
 }
 

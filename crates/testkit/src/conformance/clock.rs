@@ -117,6 +117,21 @@ pub async fn a_token_outlives_a_step_back(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
+pub async fn a_queue_created_again_issues_no_token_twice(fixture: &Fixture) -> Result<()> {
+    fixture.fill(&["a"]).await?;
+    let claim = fixture.take(1).await?;
+    fixture.complete(&claim).await?;
+    fixture.store.delete_queue(&fixture.queue).await?;
+
+    fixture.clock.step_back(secs(3600));
+    fixture.fill(&["a"]).await?;
+
+    let later = fixture.take(1).await?;
+    assert!(later.token.number > claim.token.number);
+    assert_eq!(fixture.complete(&claim).await?, OutcomeStatus::LeaseLost);
+    Ok(())
+}
+
 pub async fn a_job_keeps_its_due_time_through_a_step_back(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(named("a").delay(secs(5))).await?;
     let due = fixture.job("a").await?.due_at;

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use windlass_core::limits::PAGE;
-use windlass_core::store::Claimer;
+use windlass_core::store::{Claimer, RefillRequest, ScheduleRecord};
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Filter, JobId, JobLease, ManualClock, Mode, QueueName,
     Target, Token,
 };
 
+use super::generate::schedule;
 use super::operation::{Movement, Operation};
 use super::random::percent;
 use super::reply::Reply;
@@ -55,6 +56,10 @@ pub(super) struct Callers {
     pub(super) unanswered: Vec<Operation>,
     /// Operations to run before any other.
     pub(super) urgent: Vec<Operation>,
+    /// Current and waiting jobs of schedules.
+    pub(super) scheduled: Vec<JobId>,
+    /// Instants that a store asked for.
+    pub(super) requests: Vec<(QueueName, RefillRequest)>,
     clock: Arc<ManualClock>,
     queues: [QueueName; 2],
     seen: BTreeSet<Token>,
@@ -71,6 +76,8 @@ impl Callers {
             past: Vec::new(),
             unanswered: Vec::new(),
             urgent: Vec::new(),
+            scheduled: Vec::new(),
+            requests: Vec::new(),
             clock,
             queues: [queue("first"), queue("second")],
             seen: BTreeSet::new(),
@@ -141,6 +148,9 @@ impl Callers {
                 | Operation::Enqueue(..)
                 | Operation::Renew(..)
                 | Operation::Accept(..)
+                | Operation::PutSchedule(..)
+                | Operation::Refill(..)
+                | Operation::RunSchedule(..)
         );
         if may_be_lost && percent(&mut self.rng, LOST_PERCENT) {
             return self.lose(operation, reply);
@@ -168,6 +178,18 @@ impl Callers {
                 for token in &renewed.lost {
                     self.forget(*token);
                 }
+            }
+            (_, Reply::Schedules(records)) => {
+                let jobs =
+                    |record: &ScheduleRecord| [record.current.clone(), record.waiting.clone()];
+                let ids = records.iter().flat_map(jobs).flatten();
+                self.scheduled = ids.collect();
+            }
+            (Operation::PutSchedule(queue, ..), Reply::Put(put)) => {
+                schedule::learn(self, queue, put.refill.as_slice());
+            }
+            (Operation::Maintain(queue, _), Reply::Maintained(done)) => {
+                schedule::learn(self, queue, &done.refills);
             }
             _ => {}
         }

@@ -5,7 +5,8 @@ use std::fmt;
 
 use windlass_core::dump::QueueDump;
 use windlass_core::limits::CLAIM_BYTES_MAX;
-use windlass_core::store::{Changed, LeaseStatus};
+use windlass_core::schedule::KNOWN_FOREVER;
+use windlass_core::store::{Changed, LeaseStatus, Ran};
 use windlass_core::{Enqueued, JobState, Mode, OutcomeStatus, Timestamp};
 
 use super::generate::LARGE_BYTES;
@@ -83,6 +84,13 @@ const EXPECTED: &[&str] = &[
     "maintain reaped",
     "maintain expired",
     "maintain pruned",
+    "maintain instants",
+    "put created",
+    "put changed",
+    "put same",
+    "run accepted",
+    "run duplicate",
+    "run overlap",
     "purge some",
     "leave some",
     "fail worker unknown",
@@ -101,6 +109,13 @@ const EXPECTED: &[&str] = &[
     "state claim remembered",
     "state lease half reaped",
     "state paused",
+    "state pending",
+    "state skipped missed",
+    "state skipped overlap",
+    "state skipped paused",
+    "state skipped duplicate",
+    "state fired",
+    "state schedule ended",
 ];
 
 impl Coverage {
@@ -236,6 +251,7 @@ impl Coverage {
             }
             (Operation::Maintain(..), Reply::Maintained(done)) => {
                 for (what, count) in [
+                    ("maintain instants", done.instants),
                     ("maintain promoted", done.promoted),
                     ("maintain reaped", done.reaped),
                     ("maintain expired", done.expired),
@@ -244,6 +260,20 @@ impl Coverage {
                     if count > 0 {
                         self.count(what);
                     }
+                }
+            }
+            (Operation::PutSchedule(..), Reply::Put(put)) => self.count(match put.changed {
+                None => "put created",
+                Some(true) => "put changed",
+                Some(false) => "put same",
+            }),
+            (Operation::RunSchedule(..), Reply::Ran(Some(replies))) => {
+                for reply in replies {
+                    self.count(match reply {
+                        Ran::Enqueued(reply) if reply.is_duplicate() => "run duplicate",
+                        Ran::Enqueued(_) => "run accepted",
+                        Ran::Overlap(_) => "run overlap",
+                    });
                 }
             }
             (Operation::Purge(_), Reply::Count(1..)) => self.count("purge some"),
@@ -264,7 +294,19 @@ impl Coverage {
                 self.count(format!("dead {reason}"));
             }
         }
+        for record in &dump.schedules {
+            for occurrence in &record.history {
+                match &occurrence.firing {
+                    Ok(_) => self.count("state fired"),
+                    Err(reason) => self.count(format!("state skipped {reason}")),
+                }
+            }
+            if record.known_until == KNOWN_FOREVER {
+                self.count("state schedule ended");
+            }
+        }
         let marks = [
+            ("state pending", dump.stats.pending > 0),
             (
                 "state suspect waits",
                 dump.ready.iter().any(|lanes| !lanes.0.is_empty()),

@@ -3,6 +3,7 @@
 mod job;
 mod operate;
 mod outcome;
+pub(super) mod schedule;
 
 use std::time::Duration;
 
@@ -41,8 +42,14 @@ const GENERATORS: &[(u32, Generator)] = &[
     (30, outcome::snooze),
     (40, operate::cancel),
     (30, operate::retry),
+    (3, operate::retry_while_keys_are_held),
     (25, operate::delete),
     (20, operate::promote),
+    (16, schedule::put),
+    (14, schedule::refill),
+    (12, schedule::run),
+    (6, schedule::change),
+    (8, schedule::read),
     (2, operate::purge),
     (2, operate::delete_queue),
     (45, operate::maintain),

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use windlass_core::store::{
-    Completion, Failure, Fraction, Heartbeat, NewWorker, Setting, Snooze, WorkerCommand,
+    Completion, Failure, Fraction, Heartbeat, NewWorker, Refill, Run, ScheduleChange, Setting,
+    Snooze, WorkerCommand,
 };
 use windlass_core::{
     BootId, Change, ClaimRequest, Due, Filter, JobId, JobLease, LeaseTime, ManualClock, NewJob,
-    QueueName, Renewal, Result, Store, Target,
+    QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target,
 };
 
 use super::reply::Reply;
@@ -32,6 +33,12 @@ pub(super) enum Operation {
     Maintain(QueueName, usize),
     Audit(QueueName),
     SetPaused(QueueName, bool),
+    PutSchedule(QueueName, Box<Schedule>, Option<bool>),
+    Refill(QueueName, Vec<Refill>),
+    RunSchedule(QueueName, ScheduleName, Run),
+    ChangeSchedule(QueueName, ScheduleName, ScheduleChange),
+    Schedule(QueueName, ScheduleName),
+    Schedules(QueueName, usize),
     Set(QueueName, Setting),
     Settings(QueueName),
     Stats(QueueName),
@@ -125,6 +132,24 @@ impl Operation {
             Self::Get(queue, id) => Reply::Job(store.get(&queue, &id).await?.map(Box::new)),
             Self::List(queue, filter, limit) => list_all(store, &queue, &filter, limit).await?,
             Self::Queues => Reply::Queues(store.queues().await?),
+            Self::PutSchedule(queue, schedule, is_paused) => {
+                Reply::Put(store.put_schedule(&queue, *schedule, is_paused).await?)
+            }
+            Self::Refill(queue, refills) => {
+                Reply::done(store.refill_schedules(&queue, refills).await?)
+            }
+            Self::RunSchedule(queue, name, run) => {
+                Reply::ran(store.run_schedule(&queue, &name, run).await?)
+            }
+            Self::ChangeSchedule(queue, name, change) => {
+                Reply::KnownClaim(store.change_schedule(&queue, &name, change).await?)
+            }
+            Self::Schedule(queue, name) => {
+                Reply::Schedules(store.schedule(&queue, &name).await?.into_iter().collect())
+            }
+            Self::Schedules(queue, limit) => {
+                Reply::Schedules(paging::schedules(store, &queue, limit).await?)
+            }
             Self::Register(worker) => Reply::done(store.register(worker).await?),
             Self::Heartbeat(heartbeat) => Reply::Command(store.heartbeat(heartbeat).await?),
             Self::Leave(boot, queue) => Reply::Count(store.leave(&boot, queue.as_ref()).await?),

@@ -1,8 +1,8 @@
 //! Replies of a store in a comparable form.
 
 use windlass_core::store::{
-    ChangedJob, Completed, DurabilityLevel, LeaseStatus, Maintained, QueueDeletion, Renewed,
-    Repair, Settings, Stats, WorkerCommand, WorkerRecord,
+    ChangedJob, Completed, DurabilityLevel, LeaseStatus, Maintained, QueueDeletion, Ran, Renewed,
+    Repair, SchedulePut, ScheduleRecord, Settings, Stats, WorkerCommand, WorkerRecord,
 };
 use windlass_core::{Claim, Enqueued, ErrorKind, Job, OutcomeStatus, QueueName};
 
@@ -20,6 +20,9 @@ pub(super) enum Reply {
     Count(u64),
     Deletion(QueueDeletion),
     Maintained(Maintained),
+    Put(SchedulePut),
+    Ran(Option<Vec<Ran>>),
+    Schedules(Vec<ScheduleRecord>),
     Audited(u64, Vec<Repair>),
     Settings(Settings),
     Stats(Option<Stats>),
@@ -41,14 +44,18 @@ impl Reply {
 
     /// Ignores the durability, in which stores may differ.
     pub(super) fn enqueued(mut replies: Vec<Enqueued>) -> Self {
-        for reply in &mut replies {
-            let (Enqueued::Accepted { level, .. } | Enqueued::Duplicate { level, .. }) = reply
-            else {
-                continue;
-            };
-            *level = DurabilityLevel::Memory;
-        }
+        replies.iter_mut().for_each(ignore_level);
         Self::Enqueued(replies)
+    }
+
+    /// Ignores the durability, in which stores may differ.
+    pub(super) fn ran(mut replies: Option<Vec<Ran>>) -> Self {
+        for reply in replies.iter_mut().flatten() {
+            if let Ran::Enqueued(enqueued) = reply {
+                ignore_level(enqueued);
+            }
+        }
+        Self::Ran(replies)
     }
 
     /// Ignores stale entries, which only some stores have.
@@ -73,4 +80,11 @@ impl Reply {
             _ => None,
         }
     }
+}
+
+fn ignore_level(reply: &mut Enqueued) {
+    let (Enqueued::Accepted { level, .. } | Enqueued::Duplicate { level, .. }) = reply else {
+        return;
+    };
+    *level = DurabilityLevel::Memory;
 }

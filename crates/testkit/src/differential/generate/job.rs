@@ -14,6 +14,9 @@ use super::{lease, worker_request};
 /// The number of ids chosen by callers.
 const NAMES: u64 = 18;
 
+/// The number of unique keys.
+const KEYS: u8 = 4;
+
 /// The largest payload.
 pub(in super::super) const LARGE_BYTES: usize = 1024 * 1024;
 
@@ -65,7 +68,21 @@ pub(super) fn name(rng: &mut Rng) -> JobId {
 }
 
 pub(super) fn key(rng: &mut Rng) -> UniqueKey {
-    UniqueKey::new(format!("key {}", rng.u8(..4))).expect("a valid name")
+    numbered_key(rng.u8(..KEYS))
+}
+
+fn numbered_key(number: u8) -> UniqueKey {
+    UniqueKey::new(format!("key {number}")).expect("a valid name")
+}
+
+/// Generates a job with each unique key.
+pub(super) fn one_per_key(callers: &mut Callers) -> Vec<NewJob> {
+    let job = |number| {
+        let mut job = NewJob::new("it has a key").unique_key(numbered_key(number));
+        job.id = generated(callers);
+        job
+    };
+    (0..KEYS).map(job).collect()
 }
 
 pub(super) fn kind(rng: &mut Rng) -> Kind {

@@ -6,7 +6,7 @@ use windlass_core::{BootId, Change, Filter, JobState, Target};
 use super::super::callers::Callers;
 use super::super::operation::Operation;
 use super::super::random::{percent, pick};
-use super::job;
+use super::{job, schedule};
 
 /// Settings: low limits that take effect quickly, and the defaults.
 const SETTINGS: &[&str] = &[
@@ -59,6 +59,9 @@ fn change(callers: &mut Callers, change: Change) -> Operation {
         0 => Target::UniqueKey(job::key(rng)),
         1 if change == Change::Cancel => Target::Payload(job::payload(rng)),
         2 => Target::Filter(filter(callers)),
+        3..6 if !callers.scheduled.is_empty() => {
+            Target::Ids(vec![pick(rng, &callers.scheduled).clone()])
+        }
         _ => {
             let count = *pick(rng, &[1, 1, 2, 4]);
             let mut ids = Vec::new();
@@ -89,6 +92,15 @@ pub(super) fn retry(callers: &mut Callers) -> Operation {
     change(callers, Change::Retry)
 }
 
+/// Retries all dead jobs while another job has each unique key.
+pub(super) fn retry_while_keys_are_held(callers: &mut Callers) -> Operation {
+    let queue = callers.queue();
+    let all = Target::Filter(Filter::default());
+    let retry = Operation::Change(queue.clone(), Change::Retry, all);
+    callers.urgent.push(retry);
+    Operation::Enqueue(queue, job::one_per_key(callers))
+}
+
 pub(super) fn delete(callers: &mut Callers) -> Operation {
     change(callers, Change::Delete)
 }
@@ -107,6 +119,9 @@ pub(super) fn delete_queue(callers: &mut Callers) -> Operation {
     let all = Target::Filter(Filter::default());
     let delete = Operation::Change(queue.clone(), Change::Delete, all);
     callers.urgent.push(Operation::DeleteQueue(queue.clone()));
+    if callers.rng.bool() {
+        callers.urgent.extend(schedule::delete_all(&queue));
+    }
     callers.urgent.push(delete);
     Operation::Purge(queue)
 }
