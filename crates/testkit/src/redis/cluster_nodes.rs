@@ -94,8 +94,9 @@ fn take_over(nodes: &[(String, Server)]) {
     for (_, node) in &nodes[..PRIMARIES] {
         node.command(&["CLUSTER", "FAILOVER", "TAKEOVER"]).ok();
     }
-    for (index, (_, node)) in nodes.iter().enumerate() {
-        until("the nodes agree on their roles", || {
+    until("the nodes agree on their roles", || {
+        let mut agreed: Option<Vec<String>> = None;
+        for (index, (_, node)) in nodes.iter().enumerate() {
             let view = node.ask(&["CLUSTER", "NODES"])?.text();
             let info = node.ask(&["CLUSTER", "INFO"])?;
             let is_ok = info.field("cluster_state").as_deref() == Some("ok");
@@ -103,31 +104,43 @@ fn take_over(nodes: &[(String, Server)]) {
                 let info = node.ask(&["INFO", "replication"])?;
                 info.field("master_link_status").as_deref() == Some("up")
             };
-            let is_done = is_ok && is_linked && is_agreed(&view, nodes);
-            is_done
-                .then_some(())
-                .ok_or_else(|| format!("state ok: {is_ok}, linked: {is_linked}, {view}"))
-        });
-    }
+            let epochs = epochs(&view, nodes);
+            let is_same = epochs.is_some() && (agreed.is_none() || agreed == epochs);
+            if !(is_ok && is_linked && is_same) {
+                return Err(format!("state ok: {is_ok}, linked: {is_linked}, {view}"));
+            }
+            agreed = epochs;
+        }
+        Ok(())
+    });
 }
 
-/// Whether a node sees every primary with its slots and every replica with its primary, with
-/// distinct epochs for the primaries.
-fn is_agreed(view: &str, nodes: &[(String, Server)]) -> bool {
-    let mut epochs = HashSet::new();
-    nodes.iter().enumerate().all(|(index, (id, _))| {
-        let Some(line) = view.lines().find(|line| line.starts_with(id.as_str())) else {
-            return false;
-        };
+/// The epochs of the primaries, if a node sees every primary with its slots and every replica with
+/// its primary, and the epochs are distinct.
+///
+/// Primaries that take over at the same time resolve equal epochs by raising one. A replica that
+/// does not know the last epoch of its primary never wins an election, so all nodes must know it.
+fn epochs(view: &str, nodes: &[(String, Server)]) -> Option<Vec<String>> {
+    let mut epochs = Vec::new();
+    for (index, (id, _)) in nodes.iter().enumerate() {
+        let line = view.lines().find(|line| line.starts_with(id.as_str()))?;
         let fields: Vec<&str> = line.split(' ').collect();
         let flags: Vec<&str> = fields[2].split(',').collect();
         if flags.iter().any(|flag| flag.starts_with("fail")) {
-            return false;
+            return None;
         }
         if let Some(primary) = index.checked_sub(PRIMARIES) {
-            return flags.contains(&"slave") && fields[3] == nodes[primary].0;
+            if !flags.contains(&"slave") || fields[3] != nodes[primary].0 {
+                return None;
+            }
+            continue;
         }
         let has_slots = fields.get(8) == Some(&SLOTS[index]);
-        flags.contains(&"master") && has_slots && epochs.insert(fields[6])
-    })
+        if !flags.contains(&"master") || !has_slots {
+            return None;
+        }
+        epochs.push(fields[6].to_owned());
+    }
+    let distinct: HashSet<_> = epochs.iter().collect();
+    (distinct.len() == PRIMARIES).then_some(epochs)
 }

@@ -30,6 +30,24 @@ fn a_cluster_serves_every_slot_from_its_start() {
     }
 }
 
+/// A replica that knows an older epoch of its primary than the voters do never wins an election.
+#[test]
+fn all_nodes_know_the_same_epochs_from_the_start() {
+    let cluster = Cluster::start();
+    let views = cluster.nodes().iter().map(|node| {
+        let view = node.command(&["CLUSTER", "NODES"]).text();
+        let fields = view.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let primaries = fields.filter(|fields| fields[3] == "-");
+        let mut epochs: Vec<_> = primaries
+            .map(|fields| (fields[0].to_owned(), fields[6].to_owned()))
+            .collect();
+        epochs.sort();
+        epochs
+    });
+    let views: Vec<_> = views.collect();
+    assert!(views.iter().all(|view| *view == views[0]), "{views:?}");
+}
+
 #[test]
 fn writes_reach_the_replica_of_a_node() {
     let cluster = Cluster::start();
