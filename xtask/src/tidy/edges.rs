@@ -11,10 +11,16 @@ use super::violation::Violation;
 const EDGES: &[(&str, &[&str])] = &[
     ("windlass-core", &[]),
     ("windlass-store-memory", &["windlass-core"]),
+    ("windlass-schedule", &["windlass-core"]),
     // Its own tests enable its features.
     (
         "windlass-store-sqlite",
-        &["windlass-core", "windlass-store-sqlite"],
+        // Its tests put schedules.
+        &[
+            "windlass-core",
+            "windlass-schedule",
+            "windlass-store-sqlite",
+        ],
     ),
     ("windlass-redis-link", &["windlass-core"]),
     // Its own tests enable its features.
@@ -23,6 +29,8 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "windlass-core",
             "windlass-redis-link",
+            // Its tests put schedules.
+            "windlass-schedule",
             "windlass-store-redis",
         ],
     ),
@@ -31,10 +39,10 @@ const EDGES: &[(&str, &[&str])] = &[
         // Its tests serve a store.
         &["windlass-api", "windlass-core", "windlass-server"],
     ),
-    ("windlass-worker", &["windlass-core"]),
+    ("windlass-worker", &["windlass-core", "windlass-schedule"]),
     // Its tests use the crate that re-exports it.
     ("windlass-derive", &["windlass"]),
-    ("windlass-api", &["windlass-core"]),
+    ("windlass-api", &["windlass-core", "windlass-schedule"]),
     (
         "windlass-exec",
         &["windlass-api", "windlass-core", "windlass-worker"],
@@ -48,6 +56,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass-core",
             "windlass-exec",
             "windlass-redis-link",
+            "windlass-schedule",
             "windlass-server",
             "windlass-terminal",
         ],
@@ -59,6 +68,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass",
             "windlass-core",
             "windlass-derive",
+            "windlass-schedule",
             "windlass-store-http",
             "windlass-store-memory",
             "windlass-store-redis",
@@ -74,7 +84,9 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass-bench",
             "windlass-interop",
             "windlass-exec",
+            "windlass-schedule",
             "windlass-server",
+            "windlass-store-http",
             "windlass-terminal",
             "windlass-worker",
         ],
@@ -85,7 +97,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "windlass-testkit",
-        &["windlass-core", "windlass-store-memory"],
+        &[
+            "windlass-core",
+            "windlass-schedule",
+            "windlass-store-memory",
+        ],
     ),
     (
         "windlass-chaos",
@@ -93,6 +109,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "windlass",
             "windlass-api",
             "windlass-core",
+            "windlass-schedule",
             "windlass-store-redis",
             "windlass-store-sqlite",
             "windlass-testkit",
