@@ -1,8 +1,8 @@
 //! audit: finds and repairs damage that a crash cannot cause, but a manual edit of the file can.
 //!
 //! One row per job rules out most inconsistencies. What remains is checked page by page: running
-//! jobs without an open claim or lease, claims with wrong counts, payloads without a job, and
-//! finally stats that disagree with the rows.
+//! jobs without an open claim or lease, claims with wrong counts, payloads without a job, schedules that
+//! follow ended jobs, and finally stats that disagree with the rows.
 
 use rusqlite::{Connection, params};
 use windlass_core::limits::{CLAIM_MAX, SCAN_PAGE};
@@ -27,6 +27,8 @@ pub(crate) enum AuditStage {
     Claims(u64),
     /// Large payloads after this key.
     Payloads(i64),
+    /// Schedules after this name.
+    Schedules(String),
     Stats,
 }
 
@@ -39,6 +41,7 @@ impl AuditStage {
             Some(("jobs", rest)) => Some(Self::Jobs(Some(Cursor(rest.to_owned())))),
             Some(("claims", number)) => number.parse().ok().map(Self::Claims),
             Some(("payloads", key)) => key.parse().ok().map(Self::Payloads),
+            Some(("schedules", name)) => Some(Self::Schedules(name.to_owned())),
             Some(("stats", _)) => Some(Self::Stats),
             _ => None,
         };
@@ -52,6 +55,7 @@ impl AuditStage {
             }
             Self::Claims(number) => format!("claims:{number}"),
             Self::Payloads(key) => format!("payloads:{key}"),
+            Self::Schedules(name) => format!("schedules:{name}"),
             Self::Stats => "stats:".to_owned(),
         })
     }
@@ -65,6 +69,12 @@ impl QueueTx<'_> {
             AuditStage::Jobs(from) => self.audit_jobs(from.as_ref(), &mut audited)?,
             AuditStage::Claims(after) => self.audit_claims(*after, &mut audited.repairs)?,
             AuditStage::Payloads(after) => self.audit_payloads(*after, &mut audited.repairs)?,
+            AuditStage::Schedules(after) => {
+                let last = self.audit_schedules(after, &mut audited.repairs)?;
+                last.map_or(AuditStage::Stats, |name| {
+                    AuditStage::Schedules(name.to_string())
+                })
+            }
             AuditStage::Stats => return Ok(audited),
         };
         if !audited.repairs.is_empty() {
@@ -97,6 +107,7 @@ impl QueueTx<'_> {
                 let message = "returned to the queue";
                 Ok(Some(repair("running_without_lease", Some(job), message)))
             }
+            (JobState::Pending, None) => self.audit_pending(job),
             (_, None) => Ok(None),
             (_, Some(_)) => {
                 self.db.run(
@@ -158,7 +169,11 @@ impl QueueTx<'_> {
             repairs.push(repair("payload_without_job", None, &message));
         }
         let last = seen.last().filter(|_| seen.len() == SCAN_PAGE);
-        Ok(last.map_or(AuditStage::Stats, |(key, _)| AuditStage::Payloads(*key)))
+        Ok(
+            last.map_or(AuditStage::Schedules(String::new()), |(key, _)| {
+                AuditStage::Payloads(*key)
+            }),
+        )
     }
 
     /// Adds the difference found to the current stats, which may have changed since.
@@ -203,6 +218,7 @@ fn count(db: &Connection, queue: &QueueRow) -> TxResult<Counters> {
             counters.bytes += bytes;
             match state {
                 JobState::Ready => counters.ready[priority.min(9)] += count,
+                JobState::Pending => counters.pending += count,
                 JobState::Scheduled => counters.scheduled += count,
                 JobState::Running => counters.running += count,
                 _ => {
@@ -214,8 +230,12 @@ fn count(db: &Connection, queue: &QueueRow) -> TxResult<Counters> {
             Ok(())
         },
     )?;
-    let sql = "SELECT count(*) FROM tombstone WHERE queue = ?1";
-    counters.tombstones = db.value(sql, [queue.key])?.unwrap_or_default();
+    let rows = |table| {
+        let sql = format!("SELECT count(*) FROM {table} WHERE queue = ?1");
+        db.value(&sql, [queue.key]).map(Option::unwrap_or_default)
+    };
+    counters.tombstones = rows("tombstone")?;
+    counters.schedules = rows("schedule")?;
     Ok(counters)
 }
 

@@ -20,7 +20,7 @@ impl QueueTx<'_> {
         from: Option<&Cursor>,
     ) -> TxResult<Changes> {
         let named = |items| (Page { items, next: None }, true);
-        let (page, is_named) = match target {
+        let (mut page, is_named) = match target {
             Target::Ids(ids) => named(ids.clone()),
             Target::UniqueKey(key) => {
                 let Some(job) = self.holder(key.as_str())? else {
@@ -33,6 +33,12 @@ impl QueueTx<'_> {
             Target::Payload(bytes) => (self.same_payload(bytes, from)?, false),
             Target::Filter(filter) => (self.page(filter, from)?, false),
         };
+        if !is_named && self.queue.counters.pending > 0 {
+            // Pending jobs first: the end of the job that they wait for must not release them.
+            let pending = self.pending_jobs(SCAN_PAGE)?;
+            let is_other = |id: &JobId| pending.iter().all(|job| job.id != *id);
+            page.items.sort_by_cached_key(is_other);
+        }
         let mut items = Vec::with_capacity(page.items.len());
         for id in page.items {
             let changed = self.change_one(change, &id)?;
@@ -76,12 +82,12 @@ impl QueueTx<'_> {
         }
     }
 
-    fn cancel(&mut self, id: &JobId) -> TxResult<Changed> {
+    pub(crate) fn cancel(&mut self, id: &JobId) -> TxResult<Changed> {
         let Some(job) = self.find(id)? else {
             return Ok(Changed::NotFound);
         };
         match job.state {
-            JobState::Scheduled | JobState::Ready => {
+            JobState::Pending | JobState::Scheduled | JobState::Ready => {
                 self.end_cancelled(&job)?;
                 Ok(Changed::Done)
             }
@@ -146,8 +152,10 @@ impl QueueTx<'_> {
         let Some(job) = self.find(id)? else {
             return Ok(Changed::NotFound);
         };
-        if job.state != JobState::Scheduled {
-            return Ok(Changed::WrongState(job.state));
+        match job.state {
+            JobState::Pending => self.stop_waiting(&job)?,
+            JobState::Scheduled => {}
+            state => return Ok(Changed::WrongState(state)),
         }
         let job = JobMeta {
             due_at: self.now_ms(),
@@ -159,7 +167,8 @@ impl QueueTx<'_> {
 
     /// Deletes a page of waiting jobs without a trace.
     pub(crate) fn purge(&mut self) -> TxResult<u64> {
-        let mut waiting: Vec<JobMeta> = Vec::new();
+        // Pending jobs first: the end of the job that they wait for must not release them.
+        let mut waiting = self.pending_jobs(SCAN_PAGE)?;
         for condition in [
             "queue = ?1 AND state = 1 LIMIT ?2",
             "queue = ?1 AND state = 0 LIMIT ?2",
@@ -170,6 +179,7 @@ impl QueueTx<'_> {
         for job in &waiting {
             self.queue.counters.leave(job.state, job.priority);
             self.remove(job)?;
+            self.end_in_schedule(job, None)?;
         }
         Ok(waiting.len() as u64)
     }

@@ -1,4 +1,4 @@
-//! claim: promotes due jobs, reaps expired leases, then picks ready jobs by priority.
+//! claim: fires due schedules, promotes due jobs, reaps expired leases, then picks ready jobs by priority.
 
 use std::time::Duration;
 
@@ -49,6 +49,7 @@ impl QueueTx<'_> {
                 None
             }));
         }
+        self.fire_due(PAGE)?;
         self.promote_due(PAGE)?;
         if self.reap(PAGE)? != (0, 0) {
             if self.is_reaping()? {

@@ -17,6 +17,7 @@ use crate::error::TxResult;
 use crate::lease;
 use crate::read;
 use crate::row::{self, Blobs, read_id, state_of, token_of};
+use crate::schedule;
 use crate::sql::Sql;
 use crate::transaction::QueueRow;
 
@@ -50,6 +51,7 @@ fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Que
         jobs,
         unique_keys,
         tombstones: tombstones(db, &queue, now_ms)?,
+        schedules: schedule::select(db, "queue = ?1 ORDER BY name", [queue.key])?,
         leases: leases(db, &queue)?,
         claims: claims(db, &queue, now_ms)?,
         stats: read::stats(db, name, clock_us)?.unwrap_or_default(),

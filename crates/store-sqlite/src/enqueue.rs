@@ -3,11 +3,11 @@
 use rusqlite::{CachedStatement, params};
 use windlass_core::store::DurabilityLevel;
 use windlass_core::time::as_ms;
-use windlass_core::{Due, Enqueued, JobState, NewJob};
+use windlass_core::{Due, Enqueued, JobId, JobState, NewJob};
 
 use crate::error::{TxError, TxResult};
 use crate::read;
-use crate::row::{self, INLINE_BYTES_MAX, JobMeta, state_number};
+use crate::row::{self, INLINE_BYTES_MAX, JobMeta, NAMED_BY_SCHEDULE, state_number};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
@@ -44,28 +44,11 @@ impl QueueTx<'_> {
         {
             return Ok(duplicate);
         }
-        let now = self.now.ms();
-        let due_at = new.due.resolve(self.now);
-        let state = if due_at <= now {
-            JobState::Ready
-        } else {
-            JobState::Scheduled
-        };
-        if !self.insert(new, state, insert)? {
+        let state = self.state_when_due(new);
+        if !self.add(new, state, new.is_named.into(), insert)? {
             let hidden = || TxError::Damaged(format!("cannot read job {}", new.id));
             return self.duplicate(new, level)?.ok_or_else(hidden);
         }
-        self.drop_tombstone(&new.id)?;
-        let counters = &mut self.queue.counters;
-        counters.enter(state, new.priority);
-        counters.resize(0, new.payload.len() as u64);
-        counters.total.enqueued += 1;
-        counters.enqueued.add(now, 1);
-        self.announce(&new.id, state);
-        if state == JobState::Scheduled && self.is_next_due(due_at.as_ms())? {
-            self.announce_work();
-        }
-        self.changed();
         Ok(Enqueued::Accepted {
             id: new.id.clone(),
             state,
@@ -73,32 +56,79 @@ impl QueueTx<'_> {
         })
     }
 
+    /// The state of a new job that waits for nothing but its due time.
+    pub(crate) fn state_when_due(&self, new: &NewJob) -> JobState {
+        if new.due.resolve(self.now) <= self.now.ms() {
+            JobState::Ready
+        } else {
+            JobState::Scheduled
+        }
+    }
+
+    /// Adds a job of a schedule.
+    pub(crate) fn add_scheduled(&mut self, new: &NewJob, state: JobState) -> TxResult<()> {
+        let mut insert = self.db.prepare_cached(INSERT)?;
+        if self.add(new, state, NAMED_BY_SCHEDULE, &mut insert)? {
+            return Ok(());
+        }
+        Err(TxError::Damaged(format!("cannot read job {}", new.id)))
+    }
+
+    /// Adds a job; `named` says who chose its id. Returns false if the id exists.
+    fn add(
+        &mut self,
+        new: &NewJob,
+        state: JobState,
+        named: i64,
+        insert: &mut CachedStatement<'_>,
+    ) -> TxResult<bool> {
+        if !self.insert(new, state, named, insert)? {
+            return Ok(false);
+        }
+        self.drop_tombstone(&new.id)?;
+        let counters = &mut self.queue.counters;
+        counters.enter(state, new.priority);
+        counters.resize(0, new.payload.len() as u64);
+        counters.total.enqueued += 1;
+        counters.enqueued.add(self.now.ms(), 1);
+        self.announce(&new.id, state);
+        let due_at = new.due.resolve(self.now).as_ms();
+        if state == JobState::Scheduled && self.is_next_due(due_at)? {
+            self.announce_work();
+        }
+        self.changed();
+        Ok(true)
+    }
+
     /// The reply if `new` duplicates an existing job: by id, then by unique key.
     fn duplicate(&mut self, new: &NewJob, level: DurabilityLevel) -> TxResult<Option<Enqueued>> {
-        let mut existing = self.find(&new.id)?;
-        if existing.is_none() {
-            if let Some(state) = self.tombstone_state(&new.id)? {
-                let id = new.id.clone();
-                return Ok(Some(Enqueued::Duplicate { id, state, level }));
-            }
-            if let Some(key) = &new.unique_key {
-                existing = self.holder(key.as_str())?;
-            }
-        }
-        let Some(job) = existing else {
+        let Some((id, state)) = self.existing(new)? else {
             return Ok(None);
         };
         // The caller wants to wait for the existing job, so its outcome must be kept.
-        if new.keep_outcome && !job.keep_outcome && !job.state.is_final() {
-            self.db
-                .run("UPDATE job SET keep_outcome = 1 WHERE key = ?1", [job.key])?;
-            self.changed();
+        if new.keep_outcome && !state.is_final() {
+            let sql = "UPDATE job SET keep_outcome = 1
+                       WHERE queue = ?1 AND id = ?2 AND keep_outcome = 0";
+            if self.db.run(sql, params![self.queue.key, id.as_str()])? > 0 {
+                self.changed();
+            }
         }
-        Ok(Some(Enqueued::Duplicate {
-            id: job.id,
-            state: job.state,
-            level,
-        }))
+        Ok(Some(Enqueued::Duplicate { id, state, level }))
+    }
+
+    /// The job that `new` duplicates: by id, then by unique key.
+    pub(crate) fn existing(&self, new: &NewJob) -> TxResult<Option<(JobId, JobState)>> {
+        if let Some(job) = self.find(&new.id)? {
+            return Ok(Some((job.id, job.state)));
+        }
+        if let Some(state) = self.tombstone_state(&new.id)? {
+            return Ok(Some((new.id.clone(), state)));
+        }
+        let Some(key) = &new.unique_key else {
+            return Ok(None);
+        };
+        let holder = self.holder(key.as_str())?;
+        Ok(holder.map(|job| (job.id, job.state)))
     }
 
     /// The live job that holds a unique key.
@@ -112,6 +142,7 @@ impl QueueTx<'_> {
         &mut self,
         new: &NewJob,
         state: JobState,
+        named: i64,
         insert: &mut CachedStatement<'_>,
     ) -> TxResult<bool> {
         let now = self.now.ms();
@@ -127,7 +158,7 @@ impl QueueTx<'_> {
             now.as_ms(),
             new.due.resolve(self.now).as_ms(),
             new.expires.map(|expires| expires.resolve(self.now).as_ms()),
-            new.is_named,
+            named,
             new.keep_outcome,
             new.kind.as_ref().map(|kind| kind.as_str()),
             new.unique_key.as_ref().map(|key| key.as_str()),

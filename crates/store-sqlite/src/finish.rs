@@ -34,7 +34,7 @@ impl<'a> FastPath<'a> {
                 "SELECT key, priority, is_named, payload IS NULL,
                      payload_bytes + ifnull(octet_length(error), 0)
                  FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3
-                     AND token_nonce = ?4 AND NOT (keep_outcome AND ?5)",
+                     AND token_nonce = ?4 AND NOT (keep_outcome AND ?5) AND is_named < 2",
             )?,
             delete: db.prepare_cached("DELETE FROM job WHERE key = ?1")?,
         })
@@ -55,7 +55,7 @@ impl QueueTx<'_> {
     }
 
     /// The fast path of completion: deletes a leased job of which nothing is kept. Returns false if
-    /// the token is not current, or the job must be kept.
+    /// the token is not current, the job must be kept, or it has a schedule.
     pub(crate) fn succeed_fast(
         &mut self,
         lease: &JobLease,
@@ -126,7 +126,7 @@ impl QueueTx<'_> {
             self.remove(job)?;
         }
         self.kept += usize::from(is_kept || is_remembered);
-        Ok(())
+        self.end_in_schedule(job, Some(state))
     }
 
     /// Updates the counters and notifies watchers of a finished job.

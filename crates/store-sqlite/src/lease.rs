@@ -67,7 +67,7 @@ impl QueueTx<'_> {
         jobs.iter().try_for_each(|job| self.make_ready(job, end))
     }
 
-    /// Puts a job into the schedule; `job` carries its new attempt and expiries.
+    /// Makes a job scheduled; `job` carries its new attempt and expiries.
     pub(crate) fn make_scheduled(&mut self, job: &JobMeta, due_at: u64) -> TxResult<()> {
         let is_next = self.is_next_due(due_at)?;
         self.db.run(

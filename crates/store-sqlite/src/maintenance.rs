@@ -1,6 +1,7 @@
-//! maintain: promotes, reaps, expires and prunes, so that a queue advances without workers.
+//! maintain: fires due schedules, promotes, reaps, expires and prunes, so that a queue advances without workers.
 
 use rusqlite::params;
+use windlass_core::JobState;
 use windlass_core::limits::PAGE;
 use windlass_core::store::{Maintained, Reason, Requeue};
 
@@ -11,17 +12,20 @@ use crate::transaction::QueueTx;
 impl QueueTx<'_> {
     pub(crate) fn maintain(&mut self, limit: usize) -> TxResult<Maintained> {
         let limit = limit.min(PAGE);
+        let instants = self.fire_due(limit)?;
         let promoted = self.promote_due(limit)?;
         let (reaped, leases) = self.reap(limit)?;
         let expired = self.expire_due(limit)?;
         let (pruned, forgotten) = self.prune(limit)?;
         Ok(Maintained {
+            instants,
             promoted,
             reaped,
             expired,
             pruned,
             forgotten: forgotten + leases,
             stale: 0,
+            refills: self.refill_requests(limit)?,
         })
     }
 
@@ -43,9 +47,17 @@ impl QueueTx<'_> {
         let late = "queue = ?1 AND state < 2 AND expires_at IS NOT NULL AND expires_at <= ?2
                     ORDER BY expires_at, id LIMIT ?3";
         let late = JobMeta::select(self.db, late, params![self.queue.key, self.now_ms(), limit])?;
-        for job in &late {
-            self.end_dead(job, Reason::Expired, None)?;
+        let expired = late.len() as u64;
+        for job in late {
+            let job = match job.state {
+                // The end of an earlier one may have released it.
+                JobState::Pending => self.find(&job.id)?,
+                _ => Some(job),
+            };
+            if let Some(job) = job {
+                self.end_dead(&job, Reason::Expired, None)?;
+            }
         }
-        Ok(late.len() as u64)
+        Ok(expired)
     }
 }

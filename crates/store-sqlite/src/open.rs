@@ -128,6 +128,11 @@ impl SqliteStore {
             None => write_lock.locked(path, deadline, || create_store(path, &options))?,
         };
         schema::refuse_different(&writing)?;
+        let (write_lock, ()) = if schema::is_old(&writing)? {
+            write_lock.locked(path, deadline, || Ok(schema::upgrade(&mut writing)?))?
+        } else {
+            (write_lock, ())
+        };
         let mut reading = connect(path, &options)?;
         // Half the deadline, so that a call queued behind a slow one is also answered in time.
         let time_limit = TimeLimit::new(&mut reading, deadline / 2)?;

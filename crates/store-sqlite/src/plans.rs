@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, StatementStatus};
-use windlass_core::store::{Claimer, Fraction, UniqueKey};
+use windlass_core::store::{
+    Claimer, Fraction, Overlap, PlannedInstant, Refill, Rule, Run, ScheduleChange, UniqueKey,
+};
 use windlass_core::{
-    BootId, Change, Claim, ClaimRequest, Due, Filter, JobId, JobLease, JobState, LeaseTime,
-    ManualClock, NewJob, QueueName, Renewal, Result, Store, Target, Timestamp,
+    BootId, Change, Claim, ClaimRequest, Clock, Due, Filter, JobId, JobLease, JobState, LeaseTime,
+    ManualClock, NewJob, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target,
+    Timestamp,
 };
 
 use crate::{Options, SqliteStore, steps};
@@ -34,7 +37,7 @@ pub(crate) fn record_statements(mut db: Connection) -> Connection {
 }
 
 /// Tables that grow with the backlog or with recently finished jobs.
-const GROWING: [&str; 7] = [
+const GROWING: [&str; 8] = [
     "job",
     "large_payload",
     "lease",
@@ -42,6 +45,7 @@ const GROWING: [&str; 7] = [
     "claim_ids",
     "departure",
     "tombstone",
+    "schedule",
 ];
 
 /// The steps of a query plan whose cost grows with the backlog.
@@ -121,6 +125,7 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
         store.claim(&q, ClaimRequest::single(1)).await?;
         clock.advance(Duration::from_secs(100_000));
     }
+    schedules(store, &q, clock).await?;
     read(store, &q).await?;
     store.purge(&q).await?;
     store.delete_queue(&q).await?;
@@ -198,6 +203,55 @@ async fn change(store: &SqliteStore, q: &QueueName, running: &JobLease) -> Resul
     store
         .change(q, Change::Delete, &all(JobState::Cancelled), None)
         .await?;
+    Ok(())
+}
+
+async fn schedules(store: &SqliteStore, q: &QueueName, clock: &ManualClock) -> Result<()> {
+    let name = ScheduleName::new("s")?;
+    let rule = Rule::every(Duration::from_secs(60))?;
+    let mut schedule = Schedule::new(name.clone(), rule, NewJob::new("x"));
+    for overlap in Overlap::ALL {
+        schedule.overlap = *overlap;
+        let put = store.put_schedule(q, schedule.clone(), None).await?;
+        let request = put.refill.expect("it was changed");
+        for _ in 0..2 {
+            clock.advance(Duration::from_secs(60));
+            let now = Timestamp::from_ms(clock.now_us() / 1_000_000 * 1000);
+            let instants = vec![PlannedInstant {
+                at: now,
+                jitter: Duration::ZERO,
+            }];
+            let refill = Refill {
+                name: name.clone(),
+                revision: request.revision,
+                after: request.after,
+                missed: 0,
+                missed_until: request.after,
+                instants,
+                known_until: now.plus(Duration::from_secs(9)),
+            };
+            store.refill_schedules(q, vec![refill]).await?;
+            store.maintain(q, 100).await?;
+        }
+    }
+    assert_eq!(
+        store
+            .schedule(q, &name)
+            .await?
+            .expect("it exists")
+            .total
+            .fired,
+        6
+    );
+    let nonce = "1".to_owned();
+    let is_forced = true;
+    store
+        .run_schedule(q, &name, Run::Now { nonce, is_forced })
+        .await?;
+    store.schedules(q, None, 10).await?;
+    for change in ScheduleChange::ALL {
+        assert!(store.change_schedule(q, &name, *change).await?);
+    }
     Ok(())
 }
 

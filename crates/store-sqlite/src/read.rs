@@ -1,7 +1,7 @@
 //! queues, get, list, stats: read-only verbs.
 //!
 //! Each listing follows an index: all jobs by id, finished jobs by end time, waiting jobs by lane
-//! order, running jobs by claim. A cursor names the last row read.
+//! order, running jobs by claim, pending jobs by id. A cursor names the last row read.
 
 use rusqlite::{Connection, params};
 use windlass_core::store::{Cursor, Page, Stats};
@@ -14,9 +14,11 @@ use crate::sql::Sql;
 use crate::transaction::QueueRow;
 
 pub(crate) fn queues(db: &Connection) -> TxResult<Vec<QueueName>> {
-    db.rows("SELECT name FROM queue ORDER BY name", [], |row| {
-        row::queue_name(&row.get::<_, String>(0)?)
-    })
+    db.rows(
+        "SELECT name FROM queue WHERE stats > '' ORDER BY name",
+        [],
+        |row| row::queue_name(&row.get::<_, String>(0)?),
+    )
 }
 
 pub(crate) fn get(db: &Connection, name: &QueueName, id: &JobId) -> TxResult<Option<Job>> {
@@ -73,6 +75,7 @@ pub(crate) fn page(
     let from = Position::read(from)?;
     let seen = match filter.state {
         Some(JobState::Running) => running(db, queue, &from, limit)?,
+        Some(JobState::Pending) => pending(db, queue, &from, limit)?,
         state => indexed(db, queue, state, &from, limit)?,
     };
     let next = seen
@@ -201,6 +204,21 @@ fn running(
     Ok(seen)
 }
 
+/// Pending jobs, which their schedules name.
+fn pending(
+    db: &Connection,
+    queue: &QueueRow,
+    from: &Position,
+    limit: usize,
+) -> TxResult<Vec<(Position, Option<String>)>> {
+    let sql = "SELECT id, kind FROM schedule JOIN job ON job.queue = ?1 AND job.id = waiting
+         WHERE schedule.queue = ?1 AND waiting > ?2 ORDER BY waiting LIMIT ?3";
+    db.rows(sql, params![queue.key, from.id, limit], |row| {
+        let (major, minor, id) = (0, 0, row.get(0)?);
+        Ok((Position { major, minor, id }, row.get(1)?))
+    })
+}
+
 pub(crate) fn stats(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Stats>> {
     let Some(queue) = QueueRow::find(db, name)? else {
         return Ok(None);
@@ -210,7 +228,8 @@ pub(crate) fn stats(db: &Connection, name: &QueueName, clock_us: u64) -> TxResul
     stats.is_paused = queue.is_paused;
     let oldest = oldest_due(db, &queue)?;
     stats.oldest_ms = oldest.map(|due_at| now.as_ms().saturating_sub(due_at));
-    let next = next_due(db, queue.key)?;
+    let next = [next_due(db, queue.key)?, queue.fires_at];
+    let next = next.into_iter().flatten().min();
     stats.next_due_ms = next.map(|due_at| due_at.saturating_sub(now.as_ms()));
     Ok(Some(stats))
 }

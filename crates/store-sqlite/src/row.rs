@@ -7,7 +7,8 @@ use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey};
 use windlass_core::time::as_ms;
 use windlass_core::{
-    BootId, Bytes, Due, Job, JobId, JobState, Priority, QueueName, RetryPolicy, Timestamp, Token,
+    BootId, Bytes, Due, Job, JobId, JobState, Priority, QueueName, RetryPolicy, ScheduleName,
+    Timestamp, Token,
 };
 
 use crate::error::{TxError, TxResult};
@@ -15,6 +16,9 @@ use crate::sql::Sql;
 
 /// Payloads up to this size are stored in the job's row.
 pub(crate) const INLINE_BYTES_MAX: usize = 2048;
+
+/// The value of `is_named` of a job that a schedule enqueued.
+pub(crate) const NAMED_BY_SCHEDULE: i64 = 2;
 
 /// The columns of a job that verbs need to decide. Damage in the others does not prevent a change.
 #[derive(Debug, Clone)]
@@ -38,6 +42,7 @@ pub(crate) struct JobMeta {
     pub(crate) is_large: bool,
     pub(crate) error_bytes: u64,
     pub(crate) result_bytes: u64,
+    pub(crate) schedule: Option<ScheduleName>,
 }
 
 /// The columns of a [`JobMeta`].
@@ -48,9 +53,11 @@ const META_COLUMNS: &str = "key, id, state, priority, attempt, expiries, due_at,
 
 impl JobMeta {
     fn read(row: &Row<'_>) -> TxResult<Self> {
+        let (id, named) = (read_id(row, 1)?, row.get(11)?);
         Ok(Self {
             key: row.get(0)?,
-            id: read_id(row, 1)?,
+            schedule: schedule_of(&id, named)?,
+            id,
             state: state_of(row.get(2)?)?,
             priority: priority_of(row.get(3)?)?,
             attempt: row.get(4)?,
@@ -59,7 +66,7 @@ impl JobMeta {
             expires_at: row.get(7)?,
             accepted_at: row.get(8)?,
             token: token_of(row.get(9)?, row.get(10)?),
-            is_named: row.get(11)?,
+            is_named: named > 0,
             keep_outcome: row.get(12)?,
             cancel_requested: row.get(13)?,
             unique_key: row.get(14)?,
@@ -101,6 +108,17 @@ impl JobMeta {
     pub(crate) fn policy(&self) -> TxResult<RetryPolicy> {
         read_policy(self.retry.as_deref())
     }
+}
+
+/// The schedule that enqueued a job: the id begins with its name.
+fn schedule_of(id: &JobId, named: i64) -> TxResult<Option<ScheduleName>> {
+    if named != NAMED_BY_SCHEDULE {
+        return Ok(None);
+    }
+    let name = id.as_str().split('@').next().unwrap_or_default();
+    let name =
+        ScheduleName::new(name).map_err(|_| TxError::corrupt("id of a scheduled job", id))?;
+    Ok(Some(name))
 }
 
 /// The lane of a job: 0 for suspects, 1 for all others.
@@ -179,6 +197,7 @@ fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
         is_cancel_requested: meta.cancel_requested,
         kind: read_kind(row, 24)?,
         unique_key: optional(row, 14, "unique key", |text| UniqueKey::new(text).ok())?,
+        schedule: meta.schedule.clone(),
         retry: meta.policy()?,
         timeout: row.get::<_, Option<u64>>(25)?.map(Duration::from_millis),
         headers: read_headers(row, 26)?,
@@ -245,15 +264,14 @@ pub(crate) fn sql_number(token: Token) -> i64 {
     i64::try_from(token.number).unwrap_or(i64::MAX)
 }
 
-/// States are stored as their index in `JobState::ALL`.
+/// States are stored as their index in `JobState::ALL`, counted from −1.
 pub(crate) fn state_number(state: JobState) -> i64 {
-    state as i64
+    state as i64 - 1
 }
 
 pub(crate) fn state_of(number: i64) -> TxResult<JobState> {
-    let state = usize::try_from(number)
-        .ok()
-        .and_then(|number| JobState::ALL.get(number));
+    let index = number.checked_add(1).map(usize::try_from);
+    let state = index.and_then(|index| JobState::ALL.get(index.ok()?));
     state
         .copied()
         .ok_or_else(|| TxError::corrupt("state", number))

@@ -1,23 +1,53 @@
 //! Compares the schema of a file with `schema.sql`: a store contains no code, and no tables or indexes
-//! that Windlass did not create.
+//! that Windlass did not create. Upgrades the file of an older version.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::{TxError, TxResult};
+use crate::file::SCHEMA_VERSION;
 
 /// What creates the tables of a store.
-pub(crate) const SCHEMA: &str = include_str!("schema.sql");
+pub(crate) const SCHEMA: &str = concat!(include_str!("schema.sql"), include_str!("schedule.sql"));
+
+/// What version 2 adds to version 1, and what removes it again.
+const UPGRADE: &str = concat!(
+    "ALTER TABLE queue ADD COLUMN fires_at INTEGER;",
+    include_str!("schedule.sql"),
+);
+const DOWNGRADE: &str = "ALTER TABLE queue DROP COLUMN fires_at; DROP TABLE schedule;";
 
 /// The definition of each object, by type and name.
 type Schema = BTreeMap<(String, String), String>;
 
-/// Rejects a store whose schema is not that of Windlass.
+/// Whether the store has an older version of the schema.
+pub(crate) fn is_old(db: &Connection) -> rusqlite::Result<bool> {
+    Ok(version(db)? < SCHEMA_VERSION)
+}
+
+/// Upgrades a store in one transaction, unless another process did so first. Older versions of Windlass refuse it
+/// from then on.
+pub(crate) fn upgrade(db: &mut Connection) -> rusqlite::Result<()> {
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if is_old(&tx)? {
+        tx.execute_batch(UPGRADE)?;
+        tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    }
+    tx.commit()
+}
+
+fn version(db: &Connection) -> rusqlite::Result<i64> {
+    db.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Rejects a store whose schema is not that of Windlass, in its version.
 pub(crate) fn refuse_different(db: &Connection) -> TxResult<()> {
-    let found = read(db)?;
-    let expected = expected()?;
+    // One snapshot: another process may upgrade the store meanwhile.
+    let snapshot = db.unchecked_transaction()?;
+    let found = read(&snapshot)?;
+    let expected = expected(is_old(&snapshot)?)?;
     if found == *expected {
         return Ok(());
     }
@@ -36,16 +66,20 @@ pub(crate) fn refuse_different(db: &Connection) -> TxResult<()> {
     Err(TxError::Damaged(what))
 }
 
-/// The schema of a new store.
-fn expected() -> rusqlite::Result<&'static Schema> {
-    static EXPECTED: OnceLock<Schema> = OnceLock::new();
-    if let Some(schema) = EXPECTED.get() {
+/// The schema of a new store, or of version 1.
+fn expected(is_old: bool) -> rusqlite::Result<&'static Schema> {
+    static EXPECTED: [OnceLock<Schema>; 2] = [OnceLock::new(), OnceLock::new()];
+    let expected = &EXPECTED[usize::from(is_old)];
+    if let Some(schema) = expected.get() {
         return Ok(schema);
     }
     let db = Connection::open_in_memory()?;
     db.execute_batch(SCHEMA)?;
+    if is_old {
+        db.execute_batch(DOWNGRADE)?;
+    }
     let schema = read(&db)?;
-    Ok(EXPECTED.get_or_init(|| schema))
+    Ok(expected.get_or_init(|| schema))
 }
 
 /// Reads the schema. Statistics of `ANALYZE` may be present.
@@ -60,11 +94,15 @@ fn read(db: &Connection) -> rusqlite::Result<Schema> {
     rows.collect()
 }
 
-/// The definition without comments, which may change, and with single spaces.
+/// The definition without comments, which may change, and with single spaces: also around punctuation, since
+/// SQLite writes an added column in its own way.
 fn normalized(sql: &str) -> String {
     let code = sql
         .lines()
         .map(|line| line.split_once("--").map_or(line, |(code, _)| code));
-    let words: Vec<_> = code.flat_map(str::split_whitespace).collect();
+    let code = code.collect::<Vec<_>>().join("\n");
+    let spaced = |code: String, mark| code.replace(mark, &format!(" {mark} "));
+    let code = ["(", ")", ","].into_iter().fold(code, spaced);
+    let words: Vec<_> = code.split_whitespace().collect();
     words.join(" ")
 }

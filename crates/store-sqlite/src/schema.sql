@@ -1,4 +1,4 @@
--- The embedded store, version 1. One row per job with one state column, so a job cannot be in two
+-- The embedded store, version 2. One row per job with one state column, so a job cannot be in two
 -- states at once. Times are milliseconds since 1970 on the store's clock.
 
 CREATE TABLE queue (
@@ -10,14 +10,15 @@ CREATE TABLE queue (
     last_token INTEGER NOT NULL,
     front      INTEGER NOT NULL,   -- last positions assigned at the two ends of the lanes
     back       INTEGER NOT NULL,
-    stats      TEXT NOT NULL       -- counters, in the order of stats.rs
+    stats      TEXT NOT NULL,      -- counters, in the order of stats.rs; empty if the queue is deleted
+    fires_at   INTEGER             -- when the next instant of its schedules is due
 ) STRICT;
 
 CREATE TABLE job (
     key           INTEGER PRIMARY KEY,
     queue         INTEGER NOT NULL,
     id            TEXT NOT NULL,
-    state         INTEGER NOT NULL,  -- 0 scheduled, 1 ready, 2 running, 3 succeeded, 4 dead, 5 cancelled
+    state         INTEGER NOT NULL,  -- -1 pending, 0 scheduled, 1 ready, 2 running, 3 succeeded, 4 dead, 5 cancelled
     priority      INTEGER NOT NULL,
     lane          INTEGER NOT NULL,  -- 0 suspects, 1 all others
     position      INTEGER NOT NULL,  -- order within the lane
@@ -32,7 +33,7 @@ CREATE TABLE job (
     token_number  INTEGER,
     token_nonce   INTEGER,
     worker        TEXT,
-    is_named      INTEGER NOT NULL,
+    is_named      INTEGER NOT NULL,  -- 1 if the caller chose the id, 2 if a schedule did: NAME@…
     keep_outcome  INTEGER NOT NULL,
     cancel_requested  INTEGER NOT NULL,
     kind          TEXT,

@@ -29,6 +29,8 @@ pub(crate) struct Counters {
     pub(crate) total: Totals,
     pub(crate) enqueued: MinuteCount,
     pub(crate) ended: MinuteCount,
+    pub(crate) pending: u64,
+    pub(crate) schedules: u64,
 }
 
 /// Finished jobs of one state.
@@ -53,6 +55,7 @@ impl Counters {
             .chain([&mut total.enqueued, &mut total.succeeded, &mut total.dead])
             .chain([&mut total.cancelled, &mut total.rescued])
             .chain(minutes.into_iter().flatten())
+            .chain([&mut self.pending, &mut self.schedules])
     }
 
     /// Adds the difference between counted and stored values of an earlier snapshot.
@@ -78,9 +81,11 @@ impl Counters {
         let mut counters = Self::default();
         let mut fields = text.split(' ');
         for number in counters.numbers() {
-            *number = fields
-                .next()
-                .and_then(|field| field.parse().ok())
+            // A version that does not know the last ones omits them.
+            let field = fields.next().unwrap_or("0");
+            *number = field
+                .parse()
+                .ok()
                 .filter(|number| *number <= NUMBER_MAX)
                 .ok_or_else(|| TxError::corrupt("stats", text))?;
         }
@@ -129,6 +134,7 @@ impl Counters {
 
     fn live(&mut self, state: JobState, priority: Priority) -> &mut u64 {
         match state {
+            JobState::Pending => &mut self.pending,
             JobState::Scheduled => &mut self.scheduled,
             JobState::Ready => &mut self.ready[priority.index()],
             _ => &mut self.running,
@@ -140,7 +146,9 @@ impl Counters {
         Stats {
             ready: self.ready.iter().sum(),
             ready_by_priority: self.ready,
+            pending: self.pending,
             scheduled: self.scheduled,
+            schedules: self.schedules,
             running: self.running,
             succeeded: self.succeeded.count,
             dead: self.dead.count,

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_core::store::{PlannedInstant, Refill, Rule};
 use windlass_core::{
-    BootId, ClaimRequest, JobLease, ManualClock, NewJob, QueueName, Store, Timestamp,
+    BootId, ClaimRequest, JobLease, ManualClock, NewJob, QueueName, Schedule, ScheduleName, Store,
+    Timestamp,
 };
 
 use crate::{Options, SqliteStore, Synchronous};
@@ -35,8 +37,8 @@ async fn take(store: &SqliteStore) -> (i32, i32) {
 }
 
 /// Returns the statements and steps of a call that enqueues `batch` jobs, and of one that completes as many
-/// and claims the next.
-async fn measure(batch: usize) -> [(i32, i32); 2] {
+/// and claims the next, in a queue with some schedules that are not due.
+async fn measure(batch: usize, schedules: usize) -> [(i32, i32); 2] {
     let folder = tempfile::tempdir().unwrap();
     let options = Options {
         clock: Arc::new(ManualClock::new(Timestamp::from_ms(1_000_000_000))),
@@ -48,6 +50,7 @@ async fn measure(batch: usize) -> [(i32, i32); 2] {
     let jobs = || (0..batch).map(|_| NewJob::new("dear Ann")).collect();
     let request = |seq| ClaimRequest::worker(boot.clone(), seq, batch);
     store.enqueue(&queue, jobs()).await.unwrap();
+    put_schedules(&store, &queue, schedules).await;
     take(&store).await;
     let own = take(&store).await;
 
@@ -65,6 +68,34 @@ async fn measure(batch: usize) -> [(i32, i32); 2] {
     let exchanged = take(&store).await;
 
     [enqueued, exchanged].map(|(statements, steps)| (statements - own.0, steps - own.1))
+}
+
+/// Puts schedules that fire in the next minute.
+async fn put_schedules(store: &SqliteStore, queue: &QueueName, count: usize) {
+    for n in 0..count {
+        let name = ScheduleName::new(format!("s{n}")).unwrap();
+        let rule = Rule::every(Duration::from_secs(60)).unwrap();
+        let schedule = Schedule::new(name.clone(), rule, NewJob::new("x"));
+        let put = store.put_schedule(queue, schedule, None).await.unwrap();
+        let request = put.refill.unwrap();
+        let at = request.now.plus(Duration::from_secs(60));
+        let jitter = Duration::ZERO;
+        let refill = Refill {
+            name,
+            revision: request.revision,
+            after: request.after,
+            missed: 0,
+            missed_until: request.after,
+            instants: vec![PlannedInstant { at, jitter }],
+            known_until: at,
+        };
+        store.refill_schedules(queue, vec![refill]).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn schedules_that_are_not_due_cost_a_claim_nothing() {
+    assert_eq!(measure(5, 100).await, measure(5, 0).await);
 }
 
 #[tokio::test]
@@ -101,7 +132,7 @@ const BUDGETS: [(usize, [(i32, i32); 2]); 2] = [
 #[tokio::test]
 async fn hot_calls_take_few_statements_and_steps() {
     for (batch, budget) in BUDGETS {
-        let cost = measure(batch).await;
+        let cost = measure(batch, 0).await;
         let is_within = |((statements, steps), most): ((i32, i32), (i32, i32))| {
             statements <= most.0 && steps <= most.1
         };

@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats, Watch,
-    WorkerCommand, WorkerRecord,
+    Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
+    SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
+    WorkerRecord,
 };
 use windlass_core::wait;
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
-    OutcomeStatus, QueueName, Renewal, Result, Store, Target,
+    OutcomeStatus, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target,
 };
 
 use crate::SqliteStore;
@@ -20,6 +21,7 @@ use crate::audit::{self, AuditStage};
 use crate::claim::ClaimStep;
 use crate::error::TxResult;
 use crate::read;
+use crate::schedule;
 use crate::transaction::{QueueRow, QueueTx, Tx};
 use crate::workers;
 
@@ -230,6 +232,71 @@ impl Store for SqliteStore {
         let limit = limit.clamp(1, SCAN_PAGE);
         self.reader
             .read(move |db| read::list(db, &name, &filter, from.as_ref(), limit))
+            .await
+    }
+
+    async fn put_schedule(
+        &self,
+        queue: &QueueName,
+        schedule: Schedule,
+        is_paused: Option<bool>,
+    ) -> Result<SchedulePut> {
+        schedule.check()?;
+        self.refuse_full(schedule.job.payload.len() as u64).await?;
+        self.on_created_queue(queue, move |tx| tx.put_schedule(&schedule, is_paused))
+            .await
+    }
+
+    async fn refill_schedules(&self, queue: &QueueName, refills: Vec<Refill>) -> Result<()> {
+        refills.iter().try_for_each(Refill::check)?;
+        self.on_queue(queue, move |tx| tx.refill_schedules(&refills))
+            .await
+    }
+
+    async fn run_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        run: Run,
+    ) -> Result<Option<Vec<Ran>>> {
+        run.check(name)?;
+        self.refuse_full(0).await?;
+        let (name, level) = (name.clone(), self.options.synchronous.level());
+        self.on_queue(queue, move |tx| tx.run_schedule(&name, &run, level))
+            .await
+    }
+
+    async fn change_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        change: ScheduleChange,
+    ) -> Result<bool> {
+        let name = name.clone();
+        self.on_queue(queue, move |tx| tx.change_schedule(&name, change))
+            .await
+    }
+
+    async fn schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+    ) -> Result<Option<ScheduleRecord>> {
+        let (queue, name) = (queue.clone(), name.clone());
+        self.reader
+            .read(move |db| schedule::get(db, &queue, &name))
+            .await
+    }
+
+    async fn schedules(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<ScheduleRecord>> {
+        let queue = queue.clone();
+        self.reader
+            .read(move |db| schedule::list(db, &queue, from.as_ref(), limit))
             .await
     }
 

@@ -9,9 +9,10 @@ use rusqlite::{Connection, params};
 use windlass_core::notification::Notification;
 use windlass_core::store::{QueueDeletion, Setting, Settings};
 use windlass_core::time::Now;
-use windlass_core::{JobId, JobState, QueueName, Token};
+use windlass_core::{JobId, JobState, QueueName, ScheduleName, Token};
 
 use crate::error::{TxError, TxResult};
+use crate::schedule::LoadedSchedule;
 use crate::sql::Sql;
 use crate::stats::Counters;
 
@@ -39,6 +40,8 @@ pub(crate) struct QueueRow {
     pub(crate) front: i64,
     pub(crate) back: i64,
     pub(crate) counters: Counters,
+    /// When the next instant of its schedules is due, so that a claim need not ask.
+    pub(crate) fires_at: Option<u64>,
     is_dirty: bool,
 }
 
@@ -58,6 +61,8 @@ pub(crate) struct QueueTx<'a> {
     pub(crate) kept: usize,
     /// Claims that jobs left during this verb, with counts.
     pub(crate) departed: BTreeMap<Token, u64>,
+    /// Schedules that this verb has read.
+    pub(crate) schedules: BTreeMap<ScheduleName, LoadedSchedule>,
     notifications: &'a mut Vec<Notification>,
     is_changed: bool,
     has_announced_work: bool,
@@ -89,6 +94,7 @@ impl<'a> Tx<'a> {
             now,
             kept: 0,
             departed: BTreeMap::new(),
+            schedules: BTreeMap::new(),
             notifications: &mut self.notifications,
             is_changed: false,
             has_announced_work: false,
@@ -98,6 +104,7 @@ impl<'a> Tx<'a> {
         }
         let reply = verb(&mut tx)?;
         tx.update_claims()?;
+        tx.save_schedules()?;
         if tx.is_changed {
             tx.queue.mark_us = now.us;
             tx.queue.is_dirty = true;
@@ -114,7 +121,7 @@ impl<'a> Tx<'a> {
         Ok(())
     }
 
-    /// Deletes a queue without jobs, and all its rows.
+    /// Deletes a queue without jobs and schedules, and all its rows.
     pub(crate) fn delete_queue(&mut self, name: &QueueName) -> TxResult<QueueDeletion> {
         let index = self.load(name)?;
         let key = self.queues[index].key;
@@ -125,11 +132,18 @@ impl<'a> Tx<'a> {
         if self.db.value::<i64>(first, [key])?.is_some() {
             return Ok(QueueDeletion::HasJobs);
         }
+        let first = "SELECT 1 FROM schedule WHERE queue = ?1 LIMIT 1";
+        if self.db.has(first, [key])? {
+            return Ok(QueueDeletion::HasSchedules);
+        }
         for table in ["lease", "claim", "claim_ids", "departure", "tombstone"] {
             let sql = format!("DELETE FROM {table} WHERE queue = ?1");
             self.db.run(&sql, [key])?;
         }
-        self.db.run("DELETE FROM queue WHERE key = ?1", [key])?;
+        // Its last token stays, so that no number is issued twice if it is created again.
+        let clear = "UPDATE queue SET settings = '', is_paused = 0, mark_us = 0, front = 0, back = 0, stats = ''
+                     WHERE key = ?1";
+        self.db.run(clear, [key])?;
         self.queues[index] = QueueRow::empty(name.clone(), NOT_STORED);
         Ok(QueueDeletion::Deleted)
     }
@@ -169,14 +183,15 @@ impl QueueRow {
             front: 0,
             back: 0,
             counters: Counters::default(),
+            fires_at: None,
             is_dirty: false,
         }
     }
 
     pub(crate) fn find(db: &Connection, name: &QueueName) -> TxResult<Option<Self>> {
         let stored = db.first(
-            "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats
-             FROM queue WHERE name = ?1",
+            "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats, fires_at
+             FROM queue WHERE name = ?1 AND stats > ''",
             [name.as_str()],
             |row| {
                 let mut queue = Self::empty(name.clone(), row.get(0)?);
@@ -191,6 +206,7 @@ impl QueueRow {
                 queue.front = row.get(5)?;
                 queue.back = row.get(6)?;
                 queue.counters = Counters::read(&row.get::<_, String>(7)?)?;
+                queue.fires_at = row.get(8)?;
                 Ok(queue)
             },
         )?;
@@ -205,22 +221,21 @@ impl QueueRow {
     }
 
     fn create(db: &Connection, name: &QueueName) -> TxResult<Self> {
-        let queue = Self::empty(name.clone(), 0);
-        db.execute(
+        let mut queue = Self::empty(name.clone(), 0);
+        (queue.key, queue.last_token) = db.query_row(
             "INSERT INTO queue (name, settings, is_paused, mark_us, last_token, front, back, stats)
-             VALUES (?1, '', 0, 0, 0, 0, 0, ?2)",
+             VALUES (?1, '', 0, 0, 0, 0, 0, ?2)
+             ON CONFLICT (name) DO UPDATE SET stats = excluded.stats RETURNING key, last_token",
             params![name.as_str(), queue.counters.write()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
-        Ok(Self {
-            key: db.last_insert_rowid(),
-            ..queue
-        })
+        Ok(queue)
     }
 
     fn save(&self, db: &Connection) -> TxResult<()> {
         db.run(
             "UPDATE queue SET is_paused = ?2, mark_us = ?3, last_token = ?4, front = ?5, back = ?6,
-                              stats = ?7
+                              stats = ?7, fires_at = ?8
              WHERE key = ?1",
             params![
                 self.key,
@@ -230,6 +245,7 @@ impl QueueRow {
                 self.front,
                 self.back,
                 self.counters.write(),
+                self.fires_at,
             ],
         )?;
         Ok(())

@@ -16,7 +16,7 @@ use windlass_testkit::paging;
 use super::{assert_kind, enqueue, fill, folder, open, open_error, queue, ready};
 
 /// Runs every verb that reads or moves jobs, and returns the kinds of the errors.
-async fn run_all_verbs(store: &SqliteStore) -> Vec<ErrorKind> {
+pub(super) async fn run_all_verbs(store: &SqliteStore) -> Vec<ErrorKind> {
     let q = queue();
     let mut errors = Vec::new();
     let mut note =
@@ -138,6 +138,9 @@ async fn corrupt_stored_values_are_damage_and_crash_nothing() {
     for sql in [
         "UPDATE job SET state = 9",
         "UPDATE job SET state = -1",
+        "UPDATE job SET state = -2",
+        "UPDATE job SET state = -9223372036854775808",
+        "UPDATE job SET is_named = 2",
         "UPDATE job SET priority = 77",
         "UPDATE job SET priority = -1",
         "UPDATE job SET attempt = -1",
@@ -204,12 +207,12 @@ async fn assert_only_damage(store: &SqliteStore, sql: &str) {
 }
 
 /// Runs a complete audit and returns the codes of its repairs.
-async fn repairs(store: &SqliteStore) -> Vec<&'static str> {
+pub(super) async fn repairs(store: &SqliteStore) -> Vec<&'static str> {
     let (_, repairs) = paging::audit(store, &queue()).await.unwrap();
     repairs.iter().map(|repair| repair.code).collect()
 }
 
-fn corrupt(path: &Path, sql: &str) {
+pub(super) fn corrupt(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 

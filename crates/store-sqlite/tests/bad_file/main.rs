@@ -12,6 +12,7 @@ mod hostile;
 mod locked;
 mod path;
 mod planted;
+mod schedules;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -24,10 +24,14 @@ mod log;
 #[path = "../../../store-redis/tests/cost/verbs.rs"]
 mod verbs;
 
+use std::time::Duration;
+
 use budget::{Row, assert_within};
-use fixture::Fixture;
+use fixture::{DELAY, Fixture};
 use log::{COLUMNS, Log};
-use verbs::KEPT_JOBS;
+use verbs::{KEPT_JOBS, Meter};
+use windlass_core::store::{Overlap, PlannedInstant, Refill, Rule};
+use windlass_core::{NewJob, Schedule, ScheduleName};
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
 /// Calls before the measured ones, besides the first.
@@ -44,6 +48,7 @@ const VERBS: &[Row<2>] = &[
     ("enqueue", 1, [1.0, 4.0]),
     ("schedule", 1, [1.0, 4.0]),
     ("promote", 1, [1.0, 4.0]),
+    ("fire", 1, [1.0, 7.0]),
     ("claim", 1, [1.0, 8.0]),
     ("complete and claim", 1, [1.0, 10.0]),
     ("renew", 1, [1.0, 1.0]),
@@ -52,6 +57,7 @@ const VERBS: &[Row<2>] = &[
     ("enqueue", 10, [0.1, 0.56]),
     ("schedule", 10, [0.1, 0.56]),
     ("promote", 10, [0.1, 0.44]),
+    ("fire", 10, [0.1, 1.04]),
     ("claim", 10, [0.1, 1.02]),
     ("complete and claim", 10, [0.1, 1.38]),
     ("renew", 10, [0.1, 0.1]),
@@ -60,12 +66,16 @@ const VERBS: &[Row<2>] = &[
     ("enqueue", 100, [0.01, 0.162]),
     ("schedule", 100, [0.01, 0.188]),
     ("promote", 100, [0.01, 0.154]),
+    ("fire", 100, [0.01, 0.42]),
     ("claim", 100, [0.01, 0.188]),
     ("complete and claim", 100, [0.01, 0.276]),
     ("renew", 100, [0.01, 0.01]),
     ("enqueue of a kind", 100, [0.01, 0.172]),
     ("complete and claim of a kind", 100, [0.01, 0.3]),
 ];
+
+/// Cost per instant that fires, in a call that fires this many.
+const FIRING: &[Row<2>] = &[("fire", 1, [1.0, 7.0]), ("fire", 100, [0.01, 0.42])];
 
 /// File bytes per job, with 10 000 jobs and payloads of 100 bytes.
 const BYTES: &[Row<1>] = &[
@@ -90,6 +100,56 @@ async fn no_job_takes_more_of_the_disk_than_its_budget() {
     let measured = verbs::bytes(open, per_job).await;
 
     assert_within(["bytes"], BYTES, &measured, BYTES_SLACK);
+}
+
+#[tokio::test]
+async fn no_firing_writes_more_than_its_budget() {
+    let mut measured = Vec::new();
+    for batch in [1, 100] {
+        let (fixture, mut log) = open().await;
+        put_schedules(&fixture, batch).await;
+        fire(&fixture, batch).await;
+        log.begin();
+        for _ in 0..CALLS {
+            fire(&fixture, batch).await;
+        }
+        measured.push(("fire", batch, log.per_job(batch * CALLS)));
+    }
+
+    assert_within(COLUMNS, FIRING, &measured, 1.0);
+}
+
+/// Puts schedules that fire each time the delay of the fixture has passed.
+async fn put_schedules(fixture: &Fixture, count: usize) {
+    let Fixture { store, queue, .. } = fixture;
+    for n in 0..count {
+        let name = ScheduleName::new(format!("schedule-{n:03}")).unwrap();
+        let rule = Rule::every(DELAY).unwrap();
+        let template = NewJob::new(vec![b'x'; 100]);
+        let mut schedule = Schedule::new(name.clone(), rule, template);
+        schedule.overlap = Overlap::Allow;
+        let put = store.put_schedule(queue, schedule, None).await.unwrap();
+        let request = put.refill.unwrap();
+        let at = |n: u32| request.now.plus(DELAY * n);
+        let jitter = Duration::ZERO;
+        let instants = (1..=64).map(|n| PlannedInstant { at: at(n), jitter });
+        let refill = Refill {
+            name,
+            revision: request.revision,
+            after: request.after,
+            missed: 0,
+            missed_until: request.after,
+            instants: instants.collect(),
+            known_until: at(64),
+        };
+        store.refill_schedules(queue, vec![refill]).await.unwrap();
+    }
+}
+
+async fn fire(fixture: &Fixture, schedules: usize) {
+    fixture.outlast_delay();
+    let done = fixture.store.maintain(&fixture.queue, schedules).await;
+    assert_eq!(done.unwrap().instants, schedules as u64);
 }
 
 async fn open() -> (Fixture, Log) {

@@ -1,0 +1,112 @@
+//! A store of an older version is upgraded when it is opened, and keeps its jobs.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot continue fails on the spot"
+)]
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use windlass_core::store::Rule;
+use windlass_core::{
+    ClaimRequest, ErrorKind, Filter, JobState, NewJob, QueueName, Schedule, ScheduleName, Store,
+};
+use windlass_store_sqlite::{Options, SqliteStore};
+use windlass_testkit::paging;
+
+/// What version 1 creates.
+const VERSION_1: &str = include_str!("version_1.sql");
+
+/// A queue with one ready and one scheduled job, as version 1 writes them.
+const JOBS: &str = "
+    INSERT INTO queue (name, settings, is_paused, mark_us, last_token, front, back, stats)
+    VALUES ('q', 'poison_after=7', 0, 1000, 5, 0, 2,
+            '0 0 0 0 0 1 0 0 0 0 1 0 0 0 0 0 0 0 6 0 2 0 0 0 0 0 2 0 0 0 0');
+    INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries, created_at, due_at,
+        is_named, keep_outcome, cancel_requested, payload_bytes, payload)
+    VALUES (1, 'ready', 1, 5, 1, 1, 1, 0, 1, 1, 1, 0, 0, 3, x'010203'),
+           (1, 'scheduled', 0, 5, 1, 2, 1, 0, 1, 9000000000000000, 0, 0, 0, 3, x'010203');";
+
+/// Creates a store of version 1.
+fn old_store(sql: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.db");
+    let db = Connection::open(&path).unwrap();
+    let identity = "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;
+         PRAGMA application_id = 0x574e444c; PRAGMA user_version = 1;";
+    db.execute_batch(&format!("{identity} {VERSION_1} {sql}"))
+        .unwrap();
+    (folder, path)
+}
+
+fn open(path: &Path) -> SqliteStore {
+    SqliteStore::open(path, Options::default()).unwrap()
+}
+
+fn queue() -> QueueName {
+    QueueName::new("q").unwrap()
+}
+
+#[tokio::test]
+async fn an_upgraded_store_has_its_jobs_and_can_have_schedules() {
+    let (_folder, path) = old_store(JOBS);
+    let (store, q) = (open(&path), queue());
+
+    assert_eq!(store.info().await.unwrap().schema_version, 2);
+    assert_eq!(store.settings(&q).await.unwrap().poison_after, 7);
+    let (_, repairs) = paging::audit(&store, &q).await.unwrap();
+    assert_eq!(repairs, []);
+    let scheduled = Filter {
+        state: Some(JobState::Scheduled),
+        ..Filter::default()
+    };
+    let page = store.list(&q, &scheduled, None, 10).await.unwrap();
+    assert_eq!(page.items[0].id.as_str(), "scheduled");
+    let rule = Rule::every(Duration::from_secs(60)).unwrap();
+    let name = ScheduleName::new("s").unwrap();
+    let schedule = Schedule::new(name, rule, NewJob::new("x"));
+    store.put_schedule(&q, schedule, None).await.unwrap();
+    drop(store);
+
+    let store = open(&path);
+    let claim = store.claim(&q, ClaimRequest::single(5)).await.unwrap();
+    assert_eq!(claim.unwrap().jobs[0].id.as_str(), "ready");
+    let stats = store.stats(&q).await.unwrap().unwrap();
+    assert_eq!((stats.running, stats.schedules), (1, 1));
+}
+
+#[tokio::test]
+async fn processes_that_open_an_old_store_at_once_upgrade_it_once() {
+    let (_folder, path) = old_store(JOBS);
+
+    let threads = [(); 8].map(|()| {
+        let path = path.clone();
+        thread::spawn(move || drop(open(&path)))
+    });
+
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(open(&path).queues().await.unwrap(), [queue()]);
+}
+
+#[test]
+fn an_old_store_with_another_schema_is_refused_and_stays_old() {
+    for sql in [
+        "CREATE TABLE planted (x)",
+        "ALTER TABLE queue ADD COLUMN x TEXT",
+    ] {
+        let (_folder, path) = old_store(sql);
+
+        let error = SqliteStore::open(&path, Options::default()).unwrap_err();
+
+        assert_eq!(error.kind(), ErrorKind::StoreDamaged, "{sql}");
+        let db = Connection::open(&path).unwrap();
+        let version = db.pragma_query_value(None, "user_version", |row| row.get(0));
+        assert_eq!(version, Ok(1));
+    }
+}
