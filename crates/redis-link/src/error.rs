@@ -16,7 +16,7 @@ pub(crate) use table::Recovery;
 
 const CHECK_SERVER: &str = "check that the server runs and is reachable from this machine";
 const WITHOUT_TLS: &str = "write redis:// instead of rediss:// if this port has no TLS";
-const REPEAT: &str = "repeat the call with the same id or token: it returns the first result";
+const REPEAT: &str = "the call may have been executed; repeat it with the same id or token: it returns the first result";
 
 /// Whether a failed call had been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +204,7 @@ impl CallError {
         Self::new(
             Recovery::Unknown,
             ErrorKind::OutcomeUnknown,
-            format!("no reply from Redis at {server}: {why}; the call may have been executed"),
+            format!("no reply from Redis at {server}: {why}"),
             REPEAT,
         )
     }

@@ -14,7 +14,9 @@ for _, key in ipairs({ k_jobs, k_opts, k_running, k_open, k_claims }) do
 end
 -- A queue may be watched before it exists.
 stats[WATCHED_UNTIL] = tonumber(redis.call('HGET', k_state, WATCHED_FIELD) or 0)
-redis.call('HDEL', k_state, WATCHED_FIELD)
+-- Or have been deleted.
+stats[LAST_TOKEN] = tonumber(redis.call('HGET', k_state, TOKEN_FIELD) or 0)
+redis.call('HDEL', k_state, WATCHED_FIELD, TOKEN_FIELD)
 -- The clock mark stays at 0: nothing has happened in this queue yet.
 write_stats()
 return 1

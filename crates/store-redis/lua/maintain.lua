@@ -1,9 +1,9 @@
--- maintain: promotes, reaps, expires and prunes, up to a limit of each, drops stale entries and forgets old calls.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: stats notify opts state waiting lease finish extend reap stale pick
+-- maintain: fires, promotes, reaps, expires and prunes, up to a limit of each, drops stale entries and forgets old calls.
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling sleepers wake hints
+-- uses: stats notify opts state waiting plan lease finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick
 -- flags: allow-oom
 -- args: limit
--- reply: promoted, reaped, expired, pruned, forgotten, stale entries dropped
+-- reply: promoted, reaped, expired, pruned, forgotten, stale entries dropped; then, if the queue has schedules, instants settled, now, and per schedule that needs instants its name, revision, rule and the time until which it is settled
 if not exists then
   return { 0, 0, 0, 0, 0, 0 }
 end
@@ -33,7 +33,7 @@ local function expire_waiting()
   local ids = redis.call('ZRANGEBYSCORE', k_expiring, '-inf', now, 'LIMIT', 0, limit)
   for i = 1, #ids do
     local state = state_of(ids[i])
-    if state == 'ready' or state == 'scheduled' then
+    if state == 'ready' or state == 'scheduled' or state == 'pending' then
       expire(ids[i], load_opts(ids[i]), state)
     else
       redis.call('ZREM', k_expiring, ids[i])
@@ -42,6 +42,7 @@ local function expire_waiting()
   return #ids
 end
 
+local instants = fire_due(limit)
 local promoted = limit > 0 and promote_due(limit) or 0
 local reaped, leases = reap(limit)
 local expired = expire_waiting()
@@ -53,4 +54,15 @@ if stats[FULL_FROM] > 0 then
   stats[FULL_FROM], is_dirty = 0, true
 end
 commit()
-return { promoted, reaped, expired, pruned, forgotten + leases, stale }
+local reply = { promoted, reaped, expired, pruned, forgotten + leases, stale }
+if has_schedules then
+  reply[#reply + 1], reply[#reply + 2] = instants, now
+  local names = redis.call('ZRANGEBYSCORE', k_refilling, '-inf', now, 'LIMIT', 0, limit)
+  for i = 1, #names do
+    local plan, definition = load_plan(names[i]), load_definition(names[i])
+    for _, value in ipairs(plan and definition and { plan.name, digits(plan.revision), definition.rule, plan.settled } or {}) do
+      reply[#reply + 1] = value
+    end
+  end
+end
+return reply

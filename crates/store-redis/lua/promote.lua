@@ -1,14 +1,19 @@
--- promote: makes scheduled jobs ready now, at the back of their lists.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: stats call notify opts state waiting lease finish byte_order filter scan change
+-- promote: makes scheduled and pending jobs ready now, at the back of their lists.
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans sleepers wake hints
+-- uses: stats call notify opts state waiting plan lease finish byte_order filter scan change
 -- flags: allow-oom
 -- args: call slot and number; `ids`, count, ids; or `key`, unique key; or `scan` and a filter (read_filter in lib/scan)
 -- reply: next cursor (empty: done); then per job its id and a result: done, will_stop, not_found, `conflict ID`, or the state that does not allow it
 local function promote(id, state, opts)
   if not state then
     return 'not_found'
-  elseif state ~= 'scheduled' then
+  elseif state ~= 'scheduled' and state ~= 'pending' then
     return state
+  end
+  local plan = state == 'pending' and load_plan(schedule_of(id, opts) or '')
+  if plan then
+    plan.current, plan.waiting = id, nil
+    save_plan(plan)
   end
   promote_one(id, opts, now)
   return 'done'

@@ -1,6 +1,6 @@
--- purge: removes up to a page of ready and scheduled jobs without a record.
--- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running leases owners final sleepers wake hints
--- uses: stats call notify opts state waiting stale
+-- purge: removes up to a page of waiting jobs without a record.
+-- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running leases owners final plans sleepers wake hints
+-- uses: stats call notify opts state waiting plan stale
 -- flags: allow-oom
 -- args: call slot and number
 -- reply: number of jobs removed, and 1 if only stale entries were read (call again)
@@ -33,8 +33,8 @@ local function purge_list(priority)
   end
 end
 
-local function purge_zset(key)
-  local ids = PAGE > scanned and redis.call('ZRANGE', key, 0, PAGE - scanned - 1) or {}
+local function purge_zset(key, from_score)
+  local ids = PAGE > scanned and redis.call('ZRANGEBYSCORE', key, from_score, '+inf', 'LIMIT', 0, PAGE - scanned) or {}
   for i = 1, #ids do
     removed[#removed + 1] = ids[i]
     if key == k_suspects then
@@ -48,14 +48,19 @@ local function purge_zset(key)
   end
 end
 
+-- Pending jobs first: the end of the job that they wait for must not release them.
+if has_schedules then
+  purge_zset(k_scheduled, '+inf')
+end
 drop_stale()
 for priority = 0, PRIORITY_LAST do
   if scanned < PAGE then
     purge_list(priority)
   end
 end
-purge_zset(k_suspects)
-purge_zset(k_scheduled)
+purge_zset(k_suspects, '-inf')
+purge_zset(k_scheduled, '-inf')
+local scheduled_by = {}
 for i = 1, #removed do
   local id = removed[i]
   local opts = load_opts(id)
@@ -65,11 +70,17 @@ for i = 1, #removed do
   if opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY]) == id then
     redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
   end
+  scheduled_by[i] = opts[IS_SCHEDULED] and opts
   stats[BYTES] = stats[BYTES] - payload_length(id) - redis.call('HSTRLEN', k_errors, id)
   redis.call('HDEL', k_jobs, id)
   redis.call('HDEL', k_opts, id)
   redis.call('HDEL', k_errors, id)
   is_changed = true
+end
+for i = 1, #removed do
+  if scheduled_by[i] then
+    end_in_schedule(removed[i], scheduled_by[i], nil)
+  end
 end
 call_reply = { #removed, #removed == 0 and scanned == PAGE and 1 or 0 }
 commit()

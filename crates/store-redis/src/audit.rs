@@ -54,8 +54,9 @@ const fn single(name: &'static str, script: fn(&'static Scripts) -> &'static Scr
 }
 
 /// All scans, in order. First the records that scripts read when they add jobs to lists; claims before
-/// jobs, since the claim decides whether a job is running; other values of jobs after the jobs.
-const STAGES: [Stage; 25] = [
+/// jobs, since the claim decides whether a job is running; schedules and other values of jobs after
+/// the jobs.
+const STAGES: [Stage; 31] = [
     stage("ghosts", |scripts| &scripts.audit_tombstones),
     single("running", |scripts| &scripts.audit_running),
     single("open", |scripts| &scripts.audit_open_claims),
@@ -73,6 +74,12 @@ const STAGES: [Stage; 25] = [
     stage("cancelled", |scripts| &scripts.audit_orphans),
     stage("opts", |scripts| &scripts.audit_orphans),
     single(JOBS, |scripts| &scripts.audit_jobs),
+    stage("schedules", |scripts| &scripts.audit_schedules),
+    stage("plans", |scripts| &scripts.audit_schedules),
+    stage("firing", |scripts| &scripts.audit_schedules),
+    stage("refilling", |scripts| &scripts.audit_schedules),
+    stage("names", |scripts| &scripts.audit_schedules),
+    stage("pending", |scripts| &scripts.audit_schedules),
     stage("errors", |scripts| &scripts.audit_orphans),
     stage("results", |scripts| &scripts.audit_orphans),
     stage("expiring", |scripts| &scripts.audit_orphans),

@@ -43,12 +43,13 @@ impl Partition {
         Ok(0)
     }
 
-    /// Deletes this partition, unless it has jobs.
+    /// Deletes this partition, unless it has jobs or schedules.
     pub(crate) async fn delete_queue(&self) -> Result<QueueDeletion> {
         let reply = self.run(&self.scripts().delete_queue, Vec::new()).await?;
         match reply::text(reply)?.as_str() {
             "deleted" => Ok(QueueDeletion::Deleted),
             "jobs" => Ok(QueueDeletion::HasJobs),
+            "schedules" => Ok(QueueDeletion::HasSchedules),
             "absent" => Ok(QueueDeletion::NotFound),
             _ => Err(unexpected_reply(
                 "it does not say whether the queue was deleted",

@@ -1,7 +1,7 @@
 //! Decodes and encodes the values stored in Redis: text and packed numbers.
 //!
 //! One file per value of `docs/redis-layout.md`: [`inline`], [`opts`], [`lease`], [`claim`], [`end`],
-//! [`progress`], [`entry`], [`stats`], [`rules`]; [`job`] assembles a job, [`value`] decodes replies
+//! [`progress`], [`entry`], [`stats`], [`rules`], [`schedule`]; [`job`] assembles a job, [`value`] decodes replies
 //! to plain commands, [`names`] has the constants shared with Lua. An unreadable value is
 //! `store_damaged`; errors never contain the value, since headers and messages may contain secrets.
 
@@ -15,6 +15,7 @@ pub(crate) mod names;
 pub(crate) mod opts;
 pub(crate) mod progress;
 pub(crate) mod rules;
+pub(crate) mod schedule;
 pub(crate) mod stats;
 pub(crate) mod value;
 

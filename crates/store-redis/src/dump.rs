@@ -2,19 +2,19 @@
 //!
 //! For tests and support: reads all keys with plain commands, one by one.
 
+mod source;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use redis::{Cmd, Value};
 use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
 use windlass_core::limits::CLAIM_TOMBSTONE;
-use windlass_core::store::{Stats, UniqueKey};
+use windlass_core::store::{ScheduleRecord, Stats, UniqueKey};
 use windlass_core::time::Now;
 use windlass_core::{
     Clock, Job, JobId, JobState, Priority, QueueName, Result, SystemClock, Timestamp, Token,
 };
-use windlass_redis_link::Link;
 
 use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, owner_of, read_left};
 use crate::codec::end::{EndRecord, Tombstone};
@@ -22,25 +22,14 @@ use crate::codec::entry::{Entry, StaleEntries};
 use crate::codec::job::RawJob;
 use crate::codec::lease::StoredLease;
 use crate::codec::names::{STATS_FIELD, SUSPECT_LANE};
+use crate::codec::schedule::{read_definition, read_record};
 use crate::codec::stats::{StateCounts, StatsRecord, whole_number};
-use crate::codec::{damaged, job_id, rules, score, text, value};
-use crate::keys::{Key, Keys};
+use crate::codec::{damaged, job_id, rules, score, text};
+use crate::keys::Keys;
 use crate::open::RedisStore;
-
-/// Payloads read at once. The largest has a mebibyte.
-const PAYLOADS: usize = 25;
-
-#[async_trait]
-pub(crate) trait Ask: Sync {
-    async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value>;
-}
-
-#[async_trait]
-impl Ask for Link {
-    async fn ask(&self, key: &[u8], cmd: &Cmd) -> Result<Value> {
-        Link::ask(self, key, cmd).await
-    }
-}
+use crate::schedule::schedule_name;
+pub(crate) use source::Ask;
+use source::{Hash, Sorted, Source};
 
 #[async_trait]
 impl Dump for RedisStore {
@@ -76,70 +65,11 @@ pub(crate) async fn read<A: Ask>(
         jobs,
         unique_keys: stored.unique_keys()?,
         tombstones: stored.tombstones(now)?,
+        schedules: stored.schedules()?,
         leases: stored.leases()?,
         claims: stored.claims(now)?,
         settings: stored.settings()?,
     }))
-}
-
-/// Reads keys of one queue.
-struct Source<'a, A> {
-    ask: &'a A,
-    keys: &'a Keys,
-}
-
-type Hash = BTreeMap<Bytes, Bytes>;
-type Sorted = Vec<(Bytes, f64)>;
-
-impl<A: Ask> Source<'_, A> {
-    /// A hash without its anchor field.
-    async fn hash(&self, name: &str) -> Result<Hash> {
-        let key = self.keys.one(name);
-        let mut cmd = redis::cmd("HGETALL");
-        cmd.arg(&key[..]);
-        let pairs = value::pairs(self.ask.ask(&key, &cmd).await?)?;
-        let is_not_anchor = |pair: &(Bytes, Bytes)| !pair.0.is_empty();
-        Ok(pairs.into_iter().filter(is_not_anchor).collect())
-    }
-
-    /// The hash of all payloads, in pages that fit into a reply.
-    async fn payloads(&self) -> Result<Hash> {
-        let key = self.keys.one("jobs");
-        let mut cmd = redis::cmd("HKEYS");
-        cmd.arg(&key[..]);
-        let mut ids = value::items(self.ask.ask(&key, &cmd).await?)?;
-        ids.retain(|id| !id.is_empty());
-        let mut payloads = Hash::new();
-        for page in ids.chunks(PAYLOADS) {
-            let mut cmd = redis::cmd("HMGET");
-            cmd.arg(&key[..]);
-            for id in page {
-                cmd.arg(&id[..]);
-            }
-            let values = value::items(self.ask.ask(&key, &cmd).await?)?;
-            payloads.extend(page.iter().cloned().zip(values));
-        }
-        Ok(payloads)
-    }
-
-    async fn sorted(&self, name: &str) -> Result<Sorted> {
-        let key = self.keys.one(name);
-        let mut cmd = redis::cmd("ZRANGE");
-        cmd.arg(&key[..]).arg(0).arg(-1).arg("WITHSCORES");
-        value::scored(self.ask.ask(&key, &cmd).await?)
-    }
-
-    /// The entries of every ready list, by priority.
-    async fn lists(&self) -> Result<Vec<Vec<Bytes>>> {
-        let key = Key::named("ready").ok_or_else(|| damaged("ready list", "missing key"))?;
-        let mut lists = Vec::new();
-        for key in self.keys.declared(&[key]) {
-            let mut cmd = redis::cmd("LRANGE");
-            cmd.arg(&key[..]).arg(0).arg(-1);
-            lists.push(value::items(self.ask.ask(&key, &cmd).await?)?);
-        }
-        Ok(lists)
-    }
 }
 
 /// All values of a queue, undecoded.
@@ -168,6 +98,9 @@ struct Stored {
     dead: Sorted,
     cancelled: Sorted,
     tombstones: Hash,
+    schedules: Hash,
+    plans: Hash,
+    firing: Sorted,
 }
 
 impl Stored {
@@ -198,6 +131,9 @@ impl Stored {
             dead: source.sorted("dead").await?,
             cancelled: source.sorted("cancelled").await?,
             tombstones: source.hash("tombstones").await?,
+            schedules: source.hash("schedules").await?,
+            plans: source.hash("plans").await?,
+            firing: source.sorted("firing").await?,
         })
     }
 
@@ -211,7 +147,7 @@ impl Stored {
                 .flatten();
             let raw = RawJob {
                 id: job_id("job", id)?,
-                state: self.state_of(id, due.contains_key(id))?,
+                state: self.state_of(id, due.get(id))?,
                 value: Some(value.clone()),
                 opts: self.opts.get(id).cloned(),
                 lease: lease.cloned(),
@@ -232,15 +168,17 @@ impl Stored {
     }
 
     /// A job without another state is ready.
-    fn state_of(&self, id: &Bytes, is_scheduled: bool) -> Result<JobState> {
+    fn state_of(&self, id: &Bytes, due: Option<&f64>) -> Result<JobState> {
         if self.running.contains_key(id) {
             Ok(JobState::Running)
         } else if let Some(end) = self.ends.get(id) {
             EndRecord::read(end).map(|end| end.state)
-        } else if is_scheduled {
-            Ok(JobState::Scheduled)
         } else {
-            Ok(JobState::Ready)
+            Ok(match due {
+                Some(due) if due.is_infinite() => JobState::Pending,
+                Some(_) => JobState::Scheduled,
+                None => JobState::Ready,
+            })
         }
     }
 
@@ -294,6 +232,15 @@ impl Stored {
             }
         }
         Ok(found)
+    }
+
+    fn schedules(&self) -> Result<Vec<ScheduleRecord>> {
+        let read = |(name, definition): (&Bytes, &Bytes)| {
+            let plan = self.plans.get(name);
+            let plan = plan.ok_or_else(|| damaged("schedule", "missing plan"))?;
+            read_record(read_definition(&schedule_name(name)?, definition)?, plan)
+        };
+        self.schedules.iter().map(read).collect()
     }
 
     fn leases(&self) -> Result<Vec<LeaseDump>> {
@@ -363,15 +310,24 @@ impl Stored {
             .iter()
             .flat_map(|(suspects, others)| suspects.first().into_iter().chain(others.first()));
         let due = |id: &JobId| jobs.iter().find(|job| job.id == *id).map(|job| job.due_at);
-        let next = self.scheduled.first();
+        let mut next: Vec<f64> = self.scheduled.iter().map(|(_, at)| *at).collect();
+        next.retain(|at| at.is_finite());
+        let scheduled = next.len() as u64;
+        next.extend(self.firing.first().map(|(_, at)| *at));
         let counts = StateCounts {
-            scheduled: self.scheduled.len() as u64,
+            pending: self.scheduled.len() as u64 - scheduled,
+            scheduled,
+            schedules: self.schedules.len() as u64,
             running: self.running.len() as u64,
             succeeded: self.succeeded.len() as u64,
             dead: self.dead.len() as u64,
             cancelled: self.cancelled.len() as u64,
             oldest_due: heads.filter_map(due).min(),
-            next_due: next.map(|(_, at)| score("due time", *at)).transpose()?,
+            next_due: next
+                .into_iter()
+                .min_by(f64::total_cmp)
+                .map(|at| score("due time", at))
+                .transpose()?,
         };
         // A dump has no stale entries: they are not part of the queue's state.
         Ok(Stats {

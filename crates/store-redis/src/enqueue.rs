@@ -185,7 +185,7 @@ fn args(jobs: &[NewJob], partitions: u32, after: Vec<u8>) -> (Vec<Bytes>, bool) 
 }
 
 /// The number of partitions in the reply `moved N`.
-fn moved_to(reply: &Value) -> Result<Option<u32>> {
+pub(crate) fn moved_to(reply: &Value) -> Result<Option<u32>> {
     let text = match reply {
         Value::BulkString(bytes) => bytes.as_slice(),
         Value::SimpleString(text) => text.as_bytes(),

@@ -4,13 +4,16 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use redis::{Cmd, Value};
-use windlass_core::{Bytes, ErrorKind, JobId, JobState, QueueName, Result, Timestamp};
+use windlass_core::{
+    Bytes, ErrorKind, JobId, JobState, QueueName, Result, ScheduleName, Timestamp,
+};
 
 use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, read_left};
 use crate::codec::end::{EndRecord, Tombstone};
 use crate::codec::entry::{Entry, StaleEntries};
 use crate::codec::job::{RawJob, claimed, opts_of};
 use crate::codec::lease::StoredLease;
+use crate::codec::schedule::{read_definition, read_record};
 use crate::codec::stats::{StateCounts, StatsRecord};
 use crate::codec::{progress, rules};
 use crate::dump::{self, Ask};
@@ -40,6 +43,7 @@ pub fn decode(data: &[u8]) {
         b'h' => StoredLease::read(value).map(|lease| _ = lease.accepted_at()),
         b'p' => progress::read(value).map(drop),
         b's' => stats(value),
+        b'd' => schedule(value),
         b'k' => settings(value),
         b'j' => claimed_job(value),
         _ => job(value),
@@ -71,6 +75,14 @@ fn settings(value: &[u8]) -> Result<()> {
         texts.push((name, value));
     }
     rules::settings(&texts).map(drop)
+}
+
+/// A definition and, after the byte 31, a plan.
+fn schedule(value: &[u8]) -> Result<()> {
+    let mut parts = value.splitn(2, |byte| *byte == ITEM_END).map(bytes);
+    let mut part = || parts.next().unwrap_or_default();
+    let schedule = read_definition(&ScheduleName::new("a")?, &part())?;
+    read_record(schedule, &part()).map(drop)
 }
 
 fn claimed_job(value: &[u8]) -> Result<()> {

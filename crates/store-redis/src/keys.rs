@@ -32,7 +32,7 @@ const READY: usize = 6;
 use KeyType::{Channel, Hash, List, Set, SortedSet, Text};
 
 /// The name and type of each key. The names are stored in Redis, so they cannot change.
-const TABLE: [(&str, KeyType); 37] = [
+const TABLE: [(&str, KeyType); 42] = [
     ("state", Hash),
     ("settings", Hash),
     ("jobs", Hash),
@@ -61,6 +61,11 @@ const TABLE: [(&str, KeyType); 37] = [
     ("cancelled", SortedSet),
     ("tombstones", Hash),
     ("forgetting", SortedSet),
+    ("schedules", Hash),
+    ("plans", Hash),
+    ("firing", SortedSet),
+    ("refilling", SortedSet),
+    ("names", SortedSet),
     ("sleepers", SortedSet),
     ("wake", List),
     ("hints", Channel),
@@ -87,6 +92,11 @@ impl Key {
             Self::Of(at) => TABLE[at].0,
             Self::Lane => "lane",
         }
+    }
+
+    /// Whether only a queue with schedules has it.
+    pub(crate) fn is_of_schedules(self) -> bool {
+        ["schedules", "plans", "firing", "refilling", "names"].contains(&self.name())
     }
 
     pub(crate) fn kind(self) -> KeyType {

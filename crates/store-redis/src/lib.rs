@@ -51,6 +51,7 @@ mod outcome;
 mod partition;
 mod queue;
 mod read;
+mod schedule;
 mod schema;
 mod script;
 mod store;

@@ -9,20 +9,27 @@ use windlass_core::{BootId, Result, Token};
 
 use crate::codec::{rules, value};
 use crate::partition::{Partition, number_arg, text_arg};
+use crate::schedule::read_requests;
 
 impl Partition {
     pub(crate) async fn maintain(&self, limit: usize) -> Result<Maintained> {
         let mut reply = self
             .run_list(&self.scripts().maintain, vec![number_arg(limit)])
             .await?;
-        Ok(Maintained {
+        let mut maintained = Maintained {
             promoted: reply.count()?,
             reaped: reply.count()?,
             expired: reply.count()?,
             pruned: reply.count()?,
             forgotten: reply.count()?,
             stale: reply.count()?,
-        })
+            ..Maintained::default()
+        };
+        if !reply.is_empty() {
+            maintained.instants = reply.count()?;
+            maintained.refills = read_requests(&mut reply)?;
+        }
+        Ok(maintained)
     }
 
     /// Requeues the jobs of single claims made for a worker.

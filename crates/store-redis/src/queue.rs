@@ -6,6 +6,7 @@ mod fan_out;
 mod grow;
 mod outcome;
 mod renew;
+mod schedules;
 
 use std::collections::HashMap;
 use std::ops::Range;

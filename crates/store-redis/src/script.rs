@@ -77,6 +77,7 @@ scripts! {
     audit_orphans: "audit/orphans.lua",
     audit_ready_list: "audit/ready_list.lua",
     audit_running: "audit/running.lua",
+    audit_schedules: "audit/schedules.lua",
     audit_stale: "audit/stale.lua",
     audit_tombstones: "audit/tombstones.lua",
     audit_verify: "audit/verify.lua",
@@ -103,6 +104,11 @@ scripts! {
     renew: "renew.lua",
     resume: "resume.lua",
     retry: "retry.lua",
+    schedule_change: "schedule/change.lua",
+    schedule_list: "schedule/list.lua",
+    schedule_put: "schedule/put.lua",
+    schedule_refill: "schedule/refill.lua",
+    schedule_run: "schedule/run.lua",
     set: "set.lua",
     single_claims: "single_claims.lua",
     snooze: "snooze.lua",
@@ -150,10 +156,12 @@ libraries! {
     "audit/opts",
     "audit/rename",
     "audit/report",
+    "audit/schedule",
     "audit/state",
     "audit/validate",
     "byte_order",
     "call",
+    "cancel",
     "change",
     "claim",
     "clock",
@@ -170,10 +178,14 @@ libraries! {
     "opts",
     "outcome",
     "pick",
+    "plan",
     "read",
     "reap",
     "record_claim",
     "scan",
+    "schedule/definition",
+    "schedule/enqueue",
+    "schedule/fire",
     "stale",
     "state",
     "stats",
@@ -215,8 +227,12 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
         source.push_str(library(used));
     }
     source.push_str(text);
-    if source.contains("check_types()") {
-        source.insert_str(0, &type_checks(&keys));
+    for (name, is_of_schedules) in [("check_types", false), ("check_schedule_types", true)] {
+        if source.contains(&format!("{name}()")) {
+            let keys = keys.iter();
+            let keys = keys.filter(|key| key.is_of_schedules() == is_of_schedules);
+            source.insert_str(0, &type_checks(name, keys));
+        }
     }
     source.insert_str(0, library("names"));
     let flags = header(text, "flags").unwrap_or_default();
@@ -243,9 +259,9 @@ fn positions(keys: &[Key]) -> HashMap<String, String> {
     positions
 }
 
-/// Declares the function `check_types`, which fails if a key has the wrong type: a script that writes
-/// must not fail half-way.
-fn type_checks(keys: &[Key]) -> String {
+/// Declares a function that fails if a key has the wrong type: a script that writes must not fail
+/// half-way. Those of schedules are checked only in a queue that has schedules.
+fn type_checks<'a>(function: &str, keys: impl Iterator<Item = &'a Key>) -> String {
     let mut checks = String::new();
     for key in keys {
         let name = key.name();
@@ -271,7 +287,7 @@ fn type_checks(keys: &[Key]) -> String {
             }
         };
     }
-    format!("local function check_types()\n{checks}end\n")
+    format!("local function {function}()\n{checks}end\n")
 }
 
 #[cfg(test)]

@@ -1,28 +1,27 @@
 //! Implements [`Store`]: validates arguments and forwards calls to the queue.
 
-use std::sync::Arc;
+mod calls;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::Value;
-use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
+use windlass_core::limits::{Limits, PAGE, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats, Watch,
-    WorkerCommand, WorkerRecord,
+    Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
+    SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
+    WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
-    OutcomeStatus, QueueName, Renewal, Result, Store, Target,
+    OutcomeStatus, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target,
 };
-use windlass_redis_link::deadline;
 use windlass_redis_link::reply::{self, Reply};
 
 use crate::open::RedisStore;
 use crate::outcome::EncodedOutcome;
-use crate::partition::Partition;
-use crate::queue::{Outcomes, all_done, result_bytes, weight};
-use crate::script::Script;
+use crate::queue::{result_bytes, weight};
 use crate::watch::Notifier;
 use crate::workers::{self, Workers};
 
@@ -30,10 +29,7 @@ use crate::workers::{self, Workers};
 impl Store for RedisStore {
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
         self.inner.limits.check_batch(&jobs)?;
-        // Do not store jobs on a server that may evict keys.
-        if let Some(error) = self.link().health() {
-            return Err(error);
-        }
+        self.check_health()?;
         let queue = self.queue(queue);
         let bytes = jobs.iter().map(weight).sum();
         self.sending(bytes, queue.enqueue(jobs)).await
@@ -208,6 +204,69 @@ impl Store for RedisStore {
         self.queue(queue).list(filter, from.as_ref(), limit).await
     }
 
+    async fn put_schedule(
+        &self,
+        queue: &QueueName,
+        schedule: Schedule,
+        is_paused: Option<bool>,
+    ) -> Result<SchedulePut> {
+        schedule.check()?;
+        self.check_health()?;
+        let queue = self.queue(queue);
+        let bytes = weight(&schedule.job);
+        self.sending(bytes, queue.put_schedule(&schedule, is_paused))
+            .await
+    }
+
+    async fn refill_schedules(&self, queue: &QueueName, refills: Vec<Refill>) -> Result<()> {
+        refills.iter().try_for_each(Refill::check)?;
+        let queue = self.queue(queue);
+        self.within(queue.refill_schedules(refills)).await
+    }
+
+    async fn run_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        run: Run,
+    ) -> Result<Option<Vec<Ran>>> {
+        run.check(name)?;
+        self.check_health()?;
+        let queue = self.queue(queue);
+        self.within(queue.run_schedule(name, &run)).await
+    }
+
+    async fn change_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        change: ScheduleChange,
+    ) -> Result<bool> {
+        let queue = self.queue(queue);
+        self.within(queue.change_schedule(name, change)).await
+    }
+
+    async fn schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+    ) -> Result<Option<ScheduleRecord>> {
+        let queue = self.queue(queue);
+        self.within(queue.schedule(name)).await
+    }
+
+    async fn schedules(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<ScheduleRecord>> {
+        let from = from.map(|from| ScheduleName::new(from.0)).transpose()?;
+        let queue = self.queue(queue);
+        self.within(queue.schedules(from, limit.clamp(1, PAGE)))
+            .await
+    }
+
     async fn register(&self, worker: NewWorker) -> Result<()> {
         worker.check()?;
         for name in &worker.queues {
@@ -270,70 +329,5 @@ impl Store for RedisStore {
 
     fn limits(&self) -> Limits {
         self.inner.limits
-    }
-}
-
-impl RedisStore {
-    /// Runs a call with one deadline for all its script calls. Not for calls whose pages are as many as
-    /// the store has, such as purge and leave: those make progress with each page.
-    fn within<T>(&self, call: impl Future<Output = T>) -> impl Future<Output = T> {
-        self.sending(0, call)
-    }
-
-    /// Runs a call that sends this many bytes of payloads or results.
-    fn sending<T>(&self, bytes: usize, call: impl Future<Output = T>) -> impl Future<Output = T> {
-        deadline::within(self.link().address().timeout, bytes, call)
-    }
-
-    /// Reports outcomes of fail, release or snooze.
-    async fn report(
-        &self,
-        queue: &QueueName,
-        script: &'static Script,
-        outcomes: Vec<EncodedOutcome>,
-    ) -> Result<Vec<OutcomeStatus>> {
-        let queue = self.queue(queue);
-        let reported = Box::pin(queue.report(Outcomes::Encoded(script, outcomes)));
-        self.within(reported).await
-    }
-
-    async fn partitions_of(&self, queues: &[QueueName]) -> Result<Vec<Arc<Partition>>> {
-        let mut partitions = Vec::new();
-        for name in queues {
-            let queue = self.queue(name);
-            queue.refresh().await?;
-            partitions.extend(queue.partitions().iter().cloned());
-        }
-        Ok(partitions)
-    }
-
-    /// The queues of a worker; `None` if it is unknown.
-    async fn queues_of(&self, boot: &BootId) -> Result<Option<Vec<QueueName>>> {
-        let script = &self.inner.shared.scripts.worker_find;
-        workers::read_queues(self.registry(script, workers::find_args(boot)).await?)
-    }
-
-    /// Requeues a worker's jobs, then removes it from the registry. If this process ends in between, or a
-    /// queue is unreachable, the call can be repeated.
-    async fn take_back(
-        &self,
-        boot: &BootId,
-        queues: &[QueueName],
-        left: Option<&QueueName>,
-        is_lost: bool,
-    ) -> Result<u64> {
-        // The lease first, which takes one call: a stopping worker may not have time to scan all claims.
-        let mut results = Vec::new();
-        for name in queues {
-            results.push(self.queue(name).take_back_lease(boot, is_lost).await);
-        }
-        for name in queues {
-            results.push(self.queue(name).take_back_singles(boot, is_lost).await);
-        }
-        let taken = all_done(results)?.into_iter().sum();
-        let script = &self.inner.shared.scripts.worker_leave;
-        self.registry(script, workers::leave_args(boot, left))
-            .await?;
-        Ok(taken)
     }
 }

@@ -1,12 +1,13 @@
 -- audit/begin: rebuilds missing or invalid stats and restores the anchor fields that keep hashes hash tables.
--- keys: state settings jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
+-- keys: state settings jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling names sleepers wake hints
 -- uses: audit/report
 -- flags: allow-oom
 -- args: none
 -- reply: as in lib/audit/report, with `absent` as next cursor if there is no queue; then RULES_LOST, or STATS_LOST if only the stats were lost
 local WATCHED_MS = 30000
 local stored = redis.call('HGET', k_state, STATS_FIELD)
-if not stored and redis.call('EXISTS', unpack(KEYS)) == 0 then
+-- The state of a deleted queue, or of one that is watched before it exists, has no stats.
+if not stored and redis.call('EXISTS', unpack(KEYS, 2)) == 0 then
   return page_reply('absent')
 end
 

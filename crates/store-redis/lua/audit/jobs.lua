@@ -1,6 +1,6 @@
 -- audit/jobs: checks that every job is in exactly one state and that its indexes agree with it.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting sleepers wake hints
--- uses: stats notify opts state waiting lease finish audit/report audit/validate audit/opts audit/job audit/state audit/rename
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans sleepers wake hints
+-- uses: stats notify opts state waiting plan lease finish audit/report audit/validate audit/opts audit/job audit/state audit/rename
 -- flags: allow-oom
 -- args: cursor
 -- reply: as in lib/audit/report
@@ -25,12 +25,12 @@ local function load_page()
   }
 end
 
--- Only a scheduled job may be in the schedule.
-local function check_schedule(id, state, due)
-  if due and state ~= 'scheduled' then
+-- Only a scheduled or pending job may be in `scheduled`.
+local function check_due(id, state, due)
+  if due and state ~= 'scheduled' and state ~= 'pending' then
     redis.call('ZREM', k_scheduled, id)
     report('in_two_states', id, 'scheduled and ' .. state)
-  elseif due and not is_time(due) then
+  elseif state == 'scheduled' and not is_time(due) then
     redis.call('ZADD', k_scheduled, now, id)
     report('value_unreadable', id, 'scheduled')
   end
@@ -61,7 +61,7 @@ local function check_suspect(id, state, opts, score)
 end
 
 local function check_expiry(id, state, opts, score)
-  local expiry = (state == 'ready' or state == 'scheduled') and opts[EXPIRES_AT]
+  local expiry = not KEEP[state] and state ~= 'running' and opts[EXPIRES_AT]
   if expiry and tonumber(score or -1) ~= tonumber(expiry) then
     redis.call('ZADD', k_expiring, expiry, id)
     report('expiry_not_indexed', id)
@@ -70,13 +70,13 @@ end
 
 -- A live job holds its unique key, unless another live job holds it.
 local function check_key(id, state, opts)
-  local is_live = state == 'ready' or state == 'scheduled' or state == 'running'
+  local is_live = not KEEP[state]
   local holder = is_live and opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY])
   if not is_live or not opts[UNIQUE_KEY] or holder == id then
     return
   end
   local other = holder and holder ~= '' and state_of(holder)
-  if (other == 'ready' or other == 'scheduled' or other == 'running') and load_opts(holder)[UNIQUE_KEY] == opts[UNIQUE_KEY] then
+  if other and not KEEP[other] and load_opts(holder)[UNIQUE_KEY] == opts[UNIQUE_KEY] then
     opts[UNIQUE_KEY] = nil
     save_opts(id, opts)
     report('unique_key_shared', id, holder)
@@ -100,7 +100,10 @@ for i = 1, #ids do
   local id = ids[i]
   local opts = repaired_opts(id, seen.encoded_opts[i])
   local state = repaired_state(id, i, seen)
-  check_schedule(id, state, seen.scheduled[i])
+  if state == 'scheduled' and seen.scheduled[i] == PENDING_SCORE and opts[IS_SCHEDULED] then
+    state = 'pending'
+  end
+  check_due(id, state, seen.scheduled[i])
   check_suspect(id, state, opts, seen.suspects[i])
   check_expiry(id, state, opts, seen.expiring[i])
   check_key(id, state, opts)

@@ -68,14 +68,14 @@ function CHECK.expiring(id)
   local state = id ~= '' and state_of(id)
   if not state then
     drop(k_expiring, 'zset', id, 'without_job', id)
-  elseif (state ~= 'ready' and state ~= 'scheduled') or not repaired_opts(id)[EXPIRES_AT] then
+  elseif KEEP[state] or state == 'running' or not repaired_opts(id)[EXPIRES_AT] then
     drop(k_expiring, 'zset', id, 'leftover', id)
   end
 end
 
 function CHECK.unique(key, id)
   local state = id ~= '' and state_of(id)
-  local is_live = state == 'ready' or state == 'scheduled' or state == 'running'
+  local is_live = state and not KEEP[state]
   if not is_live or repaired_opts(id)[UNIQUE_KEY] ~= key then
     drop(k_unique, 'hash', key, state and 'leftover' or 'without_job', id)
   end

@@ -1,4 +1,4 @@
--- claim: promotes due jobs, reaps expired leases, then picks jobs by priority; at last decides about the fast scripts.
+-- claim: fires due schedules, promotes due jobs, reaps expired leases, then picks jobs by priority; at last decides about the fast scripts.
 
 -- Reads a request from the eight arguments of claim.lua, starting at `at`.
 local function read_request(at)
@@ -123,12 +123,6 @@ local function pick_and_hand_out(request)
   return hand_out(request, taken)
 end
 
--- The earliest score of a sorted set, plus `ms`; NEVER if the set is empty.
-local function earliest(key, ms)
-  local score = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-  return score and score + ms or NEVER
-end
-
 -- When what is kept of a state is due to be pruned.
 local function prune_time(key, age)
   return rule(age) >= 0 and earliest(key, rule(age)) or NEVER
@@ -140,7 +134,7 @@ local function allow_fast()
     or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
     return
   end
-  stats[FULL_FROM] = math.min(earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),
+  stats[FULL_FROM] = math.min(earliest_firing(), earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),
     prune_time(k_succeeded, SUCCEEDED_AGE), prune_time(k_dead, DEAD_AGE), prune_time(k_cancelled, CANCELLED_AGE))
   is_dirty = true
 end
@@ -152,6 +146,7 @@ local function claim(request)
   end
   -- Read before anything is written: the key may have another type.
   local wakeups = request.waiter ~= '' and redis.call('LLEN', k_wake)
+  fire_due(PAGE)
   local reply
   if promote_and_reap() then
     reply = nothing_found({ again = CLAIM_AGAIN })

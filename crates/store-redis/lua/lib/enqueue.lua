@@ -18,7 +18,7 @@ local scheduled, expiring, expired_tombstones = {}, {}, {}
 
 -- A caller waits for an existing job: keep its outcome.
 local function await_outcome(id, state)
-  if state ~= 'ready' and state ~= 'scheduled' and state ~= 'running' then
+  if KEEP[state] then
     return
   end
   local opts = created[id] and decode_opts(all_opts[id]) or load_opts(id)
@@ -57,13 +57,15 @@ local function existing_job(i, id, key)
     if state and tonumber(until_ms) > now then
       return id, state
     end
-    expired_tombstones[#expired_tombstones + 1] = id
   end
   if key then
     local holder = new_unique[key] or redis.call('HGET', k_unique, key)
     if holder then
       return holder, created[holder] or state_of(holder)
     end
+  end
+  if tombstone then
+    expired_tombstones[#expired_tombstones + 1] = id
   end
 end
 

@@ -39,6 +39,7 @@ local function end_job(id, opts, ending)
   if ending.is_kept or has_tombstone then
     kept_now = kept_now + 1
   end
+  end_in_schedule(id, opts, state)
 end
 
 -- Ends a job as succeeded. It is kept if it has a result, if a caller waits for it, or if the rules keep all.

@@ -2,8 +2,9 @@
 -- replaces each name by its value, so none of this is sent to Redis. Rust uses the same names in src/codec.
 
 -- Fields of the hash `state`.
-local STATS_FIELD, RULES_FIELD, WATCHED_FIELD, EARLIER_FIELD = 'figures', 'rules', 'watched', 'earlier'
+local STATS_FIELD, RULES_FIELD, WATCHED_FIELD, EARLIER_FIELD, TOKEN_FIELD = 'figures', 'rules', 'watched', 'earlier', 'token'
 local AUDIT_FIELD, ENDS_LOST_FIELD = 'audit', 'ends'
+local SCHEDULES_FIELD = 'schedules' -- there if the queue has schedules
 local CALLS_FIELD = '@' -- where to forget calls next; also starts the name of each slot
 
 -- Positions in the packed stats. The first ones are all that an enqueue needs, besides the ready jobs of its priority.
@@ -33,6 +34,7 @@ local KEEP_WITH_RESULT, KEEP_ALL = 0, 1
 local CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY = 'n', 'c', 'd', 'p', 'k', 'u'
 local RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME = 'r', 'l', 't', 'e', 'w'
 local ATTEMPT, EXPIRIES, GENERATION, HEADERS, IS_JSON = 'a', 'x', 'g', 'h', 'j'
+local IS_SCHEDULED = 's' -- a schedule enqueued the job
 local PRIORITY_DEFAULT, PRIORITY_LAST = 5, 9
 local MAX_ATTEMPTS, DELAY_FIRST, DELAY_MAX, HAS_JITTER = 1, 2, 3, 4 -- positions in a retry policy
 
@@ -56,7 +58,7 @@ local OWN_SPECS = 's' -- instead of the spec of all jobs of an enqueue
 local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of how to retry
 
 -- Replies.
-local STORED_READY, STORED_SCHEDULED, DUPLICATE = 'r', 's', '='
+local STORED_READY, STORED_SCHEDULED, STORED_PENDING, DUPLICATE, OVERLAP = 'r', 's', 'p', '=', '!'
 local CLAIM_TOKEN, CLAIM_UNTIL, CLAIM_NEXT = 1, 2, 3 -- positions in the reply to a claim
 local CLAIM_VALUES, CLAIM_OPTS = 5, 6 -- plus twice the number of the job
 local NOTHING_FOUND, CLAIM_AGAIN, NEXT_DUE = 0, 1, -1 -- in CLAIM_NEXT; less the milliseconds until a job is due
@@ -80,4 +82,5 @@ local WAKE_MAX = 500
 -- Bytes.
 local TAB, PLUS, ZERO = 9, 43, 48
 local ANCHOR_BYTES = 65 -- above 64 bytes a value keeps a small hash a hash table
+local PENDING_SCORE = 'inf' -- of a pending job in `scheduled`
 local SUSPECT_LANE = 1099511627776 -- 2^40: the range of scores of one priority in `suspects`

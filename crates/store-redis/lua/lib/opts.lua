@@ -2,7 +2,7 @@
 -- enqueued and matter to no script, in the job's value (`header`).
 local LETTERS = {
   CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY, RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME,
-  ATTEMPT, EXPIRIES, GENERATION, HEADERS, IS_JSON,
+  ATTEMPT, EXPIRIES, GENERATION, IS_SCHEDULED, HEADERS, IS_JSON,
 }
 
 local function decode_opts(text)
@@ -66,9 +66,9 @@ local function load_opts(id, text)
   return opts
 end
 
--- Whether the value has all opts.
+-- Whether the value has all opts. That of a job with a chosen id never has.
 local function is_inline(opts)
-  return encode_opts(opts) == (opts.header or '')
+  return not opts[CUSTOM_ID] and encode_opts(opts) == (opts.header or '')
 end
 
 local function save_opts(id, opts)

@@ -103,7 +103,7 @@ local function pick_from_list(priority, taken, max, seen)
       local entry = found[i]
       local is_late = entry.encoded_opts and not entry.stale_record and is_expired(entry.encoded_opts)
       local bytes = seen.bytes + (entry.stale_record and 0 or is_late and 0 or entry.bytes)
-      if (is_late and seen.skipped >= PAGE) or (bytes > CLAIM_BYTES_MAX and #taken > 0) then
+      if seen.skipped >= PAGE or (bytes > CLAIM_BYTES_MAX and #taken > 0) then
         seen.is_over = true
         break
       end

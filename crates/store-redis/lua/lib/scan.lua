@@ -1,6 +1,6 @@
 -- Pages through the jobs of one state, or of all, state by state. A job that does not move is returned once.
--- Order: scheduled jobs by due time, ready ones by turn, running ones by claim, finished ones by end time.
-local STATES = { 'scheduled', 'ready', 'running', 'succeeded', 'dead', 'cancelled' }
+-- Order: pending jobs by id, scheduled ones by due time, ready ones by turn, running ones by claim, finished ones by end time.
+local STATES = { 'pending', 'scheduled', 'ready', 'running', 'succeeded', 'dead', 'cancelled' }
 local LANES = 20 -- suspects and list of each priority
 
 -- The rank of the first member after (score, member); members of one score are ordered by bytes.
@@ -18,14 +18,14 @@ local function rank_after(key, score, member)
   return low
 end
 
--- A page of a sorted set from a cursor `SCORE TAB MEMBER`, and the next cursor.
-local function page_of_zset(key, cursor, limit)
-  local from = 0
+-- A page of a sorted set, from rank `first` or a cursor `SCORE TAB MEMBER`, before rank `last`; and the next cursor.
+local function page_of_zset(key, cursor, limit, first, last)
+  local from = first
   local score, member = string.match(cursor, '^([^\t]+)\t(.*)$')
   if score then
     from = rank_after(key, score, member)
   end
-  local found = redis.call('ZRANGE', key, from, from + limit, 'WITHSCORES')
+  local found = last - from > 0 and redis.call('ZRANGE', key, from, math.min(from + limit, last - 1), 'WITHSCORES') or {}
   local ids = {}
   for i = 1, math.min(#found, 2 * limit), 2 do
     ids[#ids + 1] = found[i]
@@ -139,8 +139,16 @@ local function page_of_state(state, cursor, limit)
   elseif state == 'running' then
     return page_of_running(cursor, limit)
   end
-  local keys = { scheduled = k_scheduled, succeeded = k_succeeded, dead = k_dead, cancelled = k_cancelled }
-  return page_of_zset(keys[state], cursor, limit)
+  local keys = { succeeded = k_succeeded, dead = k_dead, cancelled = k_cancelled }
+  if keys[state] then
+    return page_of_zset(keys[state], cursor, limit, 0, NEVER)
+  end
+  -- Pending jobs are the last ones in `scheduled`.
+  local scheduled = redis.call('ZCOUNT', k_scheduled, '-inf', '(' .. PENDING_SCORE)
+  if state == 'scheduled' then
+    return page_of_zset(k_scheduled, cursor, limit, 0, scheduled)
+  end
+  return page_of_zset(k_scheduled, cursor, limit, scheduled, NEVER)
 end
 
 -- One page of ids, and the next cursor (nil: done). Over all states the cursor starts with `STATE TAB`.

@@ -12,8 +12,6 @@ local function state_of(id)
   if final then
     return string.match(final, '^%l+'), final
   end
-  if redis.call('ZSCORE', k_scheduled, id) then
-    return 'scheduled'
-  end
-  return 'ready'
+  local due = redis.call('ZSCORE', k_scheduled, id)
+  return due and (due == PENDING_SCORE and 'pending' or 'scheduled') or 'ready'
 end

@@ -4,6 +4,7 @@ local TOTAL = { succeeded = TOTAL_SUCCEEDED, dead = TOTAL_DEAD, cancelled = TOTA
 local KEEP = { succeeded = SUCCEEDED_AGE, dead = DEAD_AGE, cancelled = CANCELLED_AGE }
 
 local exists = stored[1] and true or false
+local has_schedules = stored[3] and true or false
 local stats
 if exists then
   if #stored[1] ~= STATS_BYTES then

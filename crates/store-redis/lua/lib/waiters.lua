@@ -3,10 +3,20 @@
 -- So many other waiters must ask soon for one to ask late: a single one may be gone.
 local POLLERS_MIN = 2
 
+-- The earliest score of a sorted set, plus `ms`; NEVER if the set is empty.
+local function earliest(key, ms)
+  local score = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  return score and score + ms or NEVER
+end
+
+local function earliest_firing()
+  return has_schedules and earliest(k_firing, 0) or NEVER
+end
+
 -- Registers a waiter, `NAME TAB SHORT TAB LONG` (ms). It asks again when its registration is over. If that is within
 -- SHORT for POLLERS_MIN other waiters, it is registered for LONG, otherwise for SHORT: so the next one always asks within
 -- the longest SHORT. Sets CLAIM_UNTIL in the reply to how long it is registered (ms), and CLAIM_NEXT to NEXT_DUE less the
--- time until the earliest scheduled job is due, if there is one.
+-- time until the earliest scheduled job or instant of a schedule is due, if there is one.
 local function register_waiter(request, reply)
   local waiter, short, long = string.match(request.waiter, '^([^\t]*)\t(%d+)\t(%d+)$')
   if not waiter then
@@ -26,8 +36,8 @@ local function register_waiter(request, reply)
   reply[CLAIM_UNTIL] = ms
   stats[WAITERS_UNTIL] = math.max(stats[WAITERS_UNTIL], now + ms)
   is_dirty = true
-  local first = redis.call('ZRANGE', k_scheduled, 0, 0, 'WITHSCORES')
-  reply[CLAIM_NEXT] = first[2] and NEXT_DUE - math.max(0, tonumber(first[2]) - now) or reply[CLAIM_NEXT]
+  local due = math.min(earliest(k_scheduled, 0), earliest_firing())
+  reply[CLAIM_NEXT] = due < NEVER and NEXT_DUE - math.max(0, due - now) or reply[CLAIM_NEXT]
   return reply
 end
 

@@ -1,4 +1,4 @@
--- Moves waiting jobs between the ready lists, the suspects and the schedule. The caller saves the opts.
+-- Moves waiting jobs between the ready lists, the suspects and the scheduled jobs. The caller saves the opts.
 local SUSPECT_AFTER = 2
 
 local function is_suspect(opts)
@@ -53,7 +53,7 @@ local function add_ready(id, opts, at_front)
   is_changed = true
 end
 
--- Adds a job to the schedule. Its opts are then in the hash, where a promotion of many reads them at once.
+-- Adds a job to the scheduled ones. Its opts are then in the hash, where a promotion of many reads them at once.
 local function add_scheduled(id, opts, due)
   opts[DUE_AT], opts[GENERATION], opts.header = nil, nil, nil
   redis.call('ZADD', k_scheduled, due, id)
@@ -75,7 +75,7 @@ local function leave_stale_entry(id, opts)
   need_full(0)
 end
 
--- Removes a waiting job from its list, the suspects or the schedule.
+-- Removes a waiting job from its list, the suspects or the scheduled jobs.
 local function remove_waiting(id, opts, state)
   if state == 'ready' then
     local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
@@ -87,7 +87,7 @@ local function remove_waiting(id, opts, state)
     stats[READY + priority] = stats[READY + priority] - 1
   else
     -- The record of the job must keep its due time.
-    opts[DUE_AT] = redis.call('ZSCORE', k_scheduled, id)
+    opts[DUE_AT] = state == 'scheduled' and redis.call('ZSCORE', k_scheduled, id) or opts[DUE_AT]
     redis.call('ZREM', k_scheduled, id)
     save_opts(id, opts)
   end

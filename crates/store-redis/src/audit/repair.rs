@@ -6,7 +6,7 @@ use windlass_core::{JobId, Result};
 use windlass_redis_link::reply::unexpected_reply;
 
 /// Each code with its message, in which `{}` stands for the detail that the script reports.
-const MESSAGES: [(&str, &str); 37] = [
+const MESSAGES: [(&str, &str); 42] = [
     (
         "anchor_missing",
         "`{}` had lost the field that keeps it a hash table; restored",
@@ -94,6 +94,10 @@ const MESSAGES: [(&str, &str); 37] = [
         "the record of the owner {} did not match its claims; rewritten",
     ),
     (
+        "pending_alone",
+        "no schedule waited to release the pending job; released",
+    ),
+    (
         "queue_not_listed",
         "the queue was not in the list of queues; added",
     ),
@@ -104,6 +108,18 @@ const MESSAGES: [(&str, &str); 37] = [
     (
         "running_without_lease",
         "the running job had no open claim; requeued",
+    ),
+    (
+        "schedule_not_indexed",
+        "schedule {} was not indexed by its instants; indexed",
+    ),
+    (
+        "schedule_state_wrong",
+        "the state of schedule {} was unreadable or did not match its jobs; corrected",
+    ),
+    (
+        "schedule_unreadable",
+        "schedule {} was unreadable; dropped, its jobs stay",
     ),
     (
         "setting_unreadable",
@@ -145,6 +161,10 @@ const MESSAGES: [(&str, &str); 37] = [
     (
         "without_job",
         "`{}` named a job that does not exist; dropped",
+    ),
+    (
+        "without_schedule",
+        "`{}` named a schedule that does not exist; dropped",
     ),
 ];
 

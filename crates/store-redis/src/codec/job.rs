@@ -1,7 +1,7 @@
 //! Assembles a job from its stored values.
 
 use windlass_core::store::ClaimedJob;
-use windlass_core::{Bytes, Error, Job, JobId, JobState, QueueName, Result};
+use windlass_core::{Bytes, Error, Job, JobId, JobState, QueueName, Result, ScheduleName};
 
 use super::claim::{boot_of, owner_of};
 use super::end::EndRecord;
@@ -85,6 +85,7 @@ impl RawJob {
             retry: opts.retry,
             timeout: opts.timeout,
             unique_key: opts.unique_key.clone(),
+            schedule: schedule_of(&self.id, &opts)?,
             keep_outcome: opts.keep_outcome,
             attempt: opts.attempt,
             expiries: opts.expiries,
@@ -105,7 +106,7 @@ impl RawJob {
             id: self.id.clone(),
         };
         match self.state {
-            JobState::Scheduled | JobState::Ready => {}
+            JobState::Pending | JobState::Scheduled | JobState::Ready => {}
             JobState::Running => self.set_lease(&mut job)?,
             JobState::Succeeded | JobState::Dead | JobState::Cancelled => {
                 self.set_end(&mut job)?;
@@ -143,6 +144,14 @@ impl RawJob {
         job.reason = end.reason;
         Ok(())
     }
+}
+
+/// The schedule that enqueued a job: its id starts with the name.
+fn schedule_of(id: &JobId, opts: &Opts) -> Result<Option<ScheduleName>> {
+    let name = id.as_str().split('@').next().unwrap_or_default();
+    let name = opts.is_scheduled.then(|| ScheduleName::new(name));
+    name.transpose()
+        .map_err(|_| damaged("opts", "no name of a schedule in the id"))
 }
 
 /// Decodes opts; an error names the job.

@@ -42,6 +42,7 @@ pub(crate) const KEEP_OUTCOME: char = 'w';
 pub(crate) const ATTEMPT: char = 'a';
 pub(crate) const EXPIRIES: char = 'x';
 pub(crate) const GENERATION: char = 'g';
+pub(crate) const IS_SCHEDULED: char = 's';
 pub(crate) const HEADERS: char = 'h';
 /// The headers are only a content type, `application/json`.
 pub(crate) const IS_JSON: char = 'j';
@@ -74,7 +75,9 @@ pub(crate) const RETRY_NEVER: char = 'p';
 /// The reply to an enqueue, per job.
 pub(crate) const STORED_READY: &str = "r";
 pub(crate) const STORED_SCHEDULED: &str = "s";
+pub(crate) const STORED_PENDING: &str = "p";
 pub(crate) const DUPLICATE: &str = "=";
+pub(crate) const OVERLAP: &str = "!";
 
 /// The reply to a claim without jobs; of `NEXT_DUE` the milliseconds until a job is due are
 /// subtracted.

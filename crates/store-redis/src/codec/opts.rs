@@ -9,7 +9,7 @@ use windlass_core::{Due, Error, JobId, NewJob, Priority, Result, RetryPolicy, Ti
 
 use super::names::{
     ATTEMPT, CUSTOM_ID, DEADLINE, DUE_AT, ENQUEUED_AT, EXPIRES_AT, EXPIRIES, GENERATION, HEADERS,
-    IS_JSON, KEEP_OUTCOME, KIND, PRIORITY, RETRY_POLICY, TIMEOUT, UNIQUE_KEY,
+    IS_JSON, IS_SCHEDULED, KEEP_OUTCOME, KIND, PRIORITY, RETRY_POLICY, TIMEOUT, UNIQUE_KEY,
 };
 use super::{damaged, number, text, time};
 
@@ -147,6 +147,8 @@ pub(crate) struct Opts {
     pub(crate) expiries: u32,
     /// The generation of its entry in a ready list.
     pub(crate) generation: u64,
+    /// A schedule enqueued the job.
+    pub(crate) is_scheduled: bool,
     pub(crate) headers: Headers,
 }
 
@@ -166,6 +168,7 @@ impl Default for Opts {
             attempt: 1,
             expiries: 0,
             generation: 0,
+            is_scheduled: false,
             headers: Headers::default(),
         }
     }
@@ -202,9 +205,12 @@ impl Opts {
     fn set(&mut self, letter: char, value: &str) -> Result<()> {
         let bad = |_: Error| wrong(letter);
         match letter {
-            CUSTOM_ID | KEEP_OUTCOME | IS_JSON if !value.is_empty() => return Err(wrong(letter)),
+            CUSTOM_ID | KEEP_OUTCOME | IS_SCHEDULED | IS_JSON if !value.is_empty() => {
+                return Err(wrong(letter));
+            }
             CUSTOM_ID => self.is_named = true,
             KEEP_OUTCOME => self.keep_outcome = true,
+            IS_SCHEDULED => self.is_scheduled = true,
             ENQUEUED_AT => self.created_at = Some(time(VALUE, value).map_err(bad)?),
             DUE_AT => self.due_at = Some(time(VALUE, value).map_err(bad)?),
             EXPIRES_AT => self.expires_at = Some(time(VALUE, value).map_err(bad)?),

@@ -19,6 +19,7 @@ pub(crate) struct StatsRecord([f64; STATS_COUNT]);
 /// Counts and times that are not stored in the stats but read from other keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct StateCounts {
+    pub(crate) pending: u64,
     pub(crate) scheduled: u64,
     pub(crate) running: u64,
     pub(crate) succeeded: u64,
@@ -26,7 +27,8 @@ pub(crate) struct StateCounts {
     pub(crate) cancelled: u64,
     /// The earliest due time among the heads of the ready lists and the suspects.
     pub(crate) oldest_due: Option<Timestamp>,
-    /// The earliest due time of a scheduled job.
+    pub(crate) schedules: u64,
+    /// The earliest due time of a scheduled job or an instant of a schedule.
     pub(crate) next_due: Option<Timestamp>,
 }
 
@@ -71,12 +73,14 @@ impl StatsRecord {
         Stats {
             ready: ready_by_priority.iter().sum(),
             ready_by_priority,
+            pending: counts.pending,
             scheduled: counts.scheduled,
             running: counts.running,
             succeeded: counts.succeeded,
             dead: counts.dead,
             cancelled: counts.cancelled,
             bytes: self.bytes(),
+            schedules: counts.schedules,
             stale_entries: self.count(STALE_ENTRIES),
             oldest_ms: counts
                 .oldest_due
@@ -183,11 +187,13 @@ mod tests {
         assert_eq!((record.mark_us(), record.bytes()), (2, 8));
         assert_eq!(record.partitions(), 16);
         let counts = StateCounts {
+            pending: 100,
             scheduled: 101,
             running: 102,
             succeeded: 103,
             dead: 104,
             cancelled: 105,
+            schedules: 106,
             oldest_due: None,
             next_due: None,
         };
@@ -196,12 +202,14 @@ mod tests {
         let expected = Stats {
             ready: (21..=30).sum(),
             ready_by_priority: std::array::from_fn(|index| 21 + index as u64),
+            pending: 100,
             scheduled: 101,
             running: 102,
             succeeded: 103,
             dead: 104,
             cancelled: 105,
             bytes: 8,
+            schedules: 106,
             stale_entries: 7,
             oldest_ms: None,
             next_due_ms: None,

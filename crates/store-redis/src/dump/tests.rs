@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use redis::{Cmd, Value};
 use windlass_core::store::Owner;
 use windlass_core::{ErrorKind, OutcomeStatus};
-use windlass_redis_link::LinkAddress;
-use windlass_redis_link::LinkMode;
+use windlass_redis_link::{Link, LinkAddress, LinkMode};
 use windlass_testkit::redis::Server;
 
 use super::*;
 use crate::codec::names::{BYTES, CLOCK_MARK, READY, SCHEMA, TOTAL_ENQUEUED};
+use crate::codec::value;
 use crate::keys::KeyType;
 
 /// Keys and their planted values.

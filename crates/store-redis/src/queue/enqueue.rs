@@ -12,7 +12,7 @@ use crate::batcher::{BatchLimits, Batcher, aborted};
 use crate::partition::{Partition, distinct_runs};
 
 /// How often jobs are sent again because the queue grew meanwhile.
-const SENDS_MAX: usize = 20;
+pub(super) const SENDS_MAX: usize = 20;
 
 impl Queue {
     pub(crate) async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {

@@ -128,18 +128,24 @@ impl Queue {
     }
 
     /// Deletes the partitions, the first one last: it is the authority on their number. All are checked
-    /// before, so that a queue with jobs keeps the settings of each partition.
+    /// before, so that a queue with jobs or schedules keeps the settings of each partition.
     pub(crate) async fn delete(&self) -> Result<QueueDeletion> {
         let Some(stats) = self.stats().await? else {
             return Ok(QueueDeletion::NotFound);
         };
-        let waiting = stats.ready + stats.scheduled + stats.running;
+        let waiting = stats.pending + stats.ready + stats.scheduled + stats.running;
         if waiting + stats.succeeded + stats.dead + stats.cancelled > 0 {
             return Ok(QueueDeletion::HasJobs);
+        } else if stats.schedules > 0 {
+            return Ok(QueueDeletion::HasSchedules);
         }
         for partition in self.partitions().iter().rev() {
-            if partition.delete_queue().await? == QueueDeletion::HasJobs {
-                return Ok(QueueDeletion::HasJobs);
+            let deleted = partition.delete_queue().await?;
+            if matches!(
+                deleted,
+                QueueDeletion::HasJobs | QueueDeletion::HasSchedules
+            ) {
+                return Ok(deleted);
             }
         }
         self.first().remove_from_list().await?;
@@ -219,7 +225,9 @@ impl PageCursor {
         };
         let (partition, rest) = text.split_once(',').ok_or_else(bad)?;
         let partition: usize = partition.parse().map_err(|_| bad())?;
-        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        // Pending jobs have the score `inf`.
+        let is_number =
+            |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) || text.starts_with("inf,");
         if partition >= partitions || !(rest.is_empty() || is_number(rest) && rest.contains(',')) {
             return Err(bad());
         }

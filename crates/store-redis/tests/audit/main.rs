@@ -8,4 +8,5 @@ mod jobs;
 mod lists;
 mod partitions;
 mod random;
+mod schedules;
 mod stats;

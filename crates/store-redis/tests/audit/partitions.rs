@@ -55,3 +55,30 @@ async fn a_queue_that_lost_its_partition_count_finds_its_partitions() -> Result<
         .await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn a_queue_that_was_deleted_in_part_is_completed_with_its_settings() -> Result<()> {
+    let test = AuditFixture::open().await;
+    let (store, queue) = (&test.fixture.store, &test.fixture.queue);
+    test.fixture.set("partitions=3").await?;
+    store.set_paused(queue, true).await?;
+    // As if a job had stopped the deletion before it reached the first partition.
+    for partition in [1, 2] {
+        for name in [
+            "state", "settings", "jobs", "opts", "running", "open", "claims",
+        ] {
+            test.server.command(&["DEL", &key(partition, name)]).ok();
+        }
+    }
+
+    test.fixture.enqueue_all(numbered(60)).await?;
+
+    assert_eq!(
+        test.fixture.claim(50).await?,
+        None,
+        "every partition is paused"
+    );
+    store.set_paused(queue, false).await?;
+    assert_eq!(test.drain().await?.len(), 60);
+    Ok(())
+}

@@ -5,11 +5,12 @@ use windlass_testkit::redis::Reply;
 
 use crate::all_damage::fill;
 use crate::fixture::{AuditFixture, key};
+use crate::schedules::fill_schedules;
 
 /// Number of queues to damage (override: `WINDLASS_SEEDS`).
 const SEEDS: u64 = 20;
 
-const KEYS: [(&str, char); 37] = [
+const KEYS: [(&str, char); 42] = [
     ("state", 'f'),
     ("jobs", 'h'),
     ("opts", 'h'),
@@ -26,6 +27,11 @@ const KEYS: [(&str, char); 37] = [
     ("final", 'h'),
     ("tombstones", 'h'),
     ("settings", 'h'),
+    ("schedules", 'h'),
+    ("plans", 'h'),
+    ("firing", 'z'),
+    ("refilling", 'z'),
+    ("names", 'z'),
     ("suspects", 'z'),
     ("scheduled", 'z'),
     ("expiring", 'z'),
@@ -195,6 +201,7 @@ async fn any_damage_is_repaired_in_one_audit() -> Result<()> {
     for seed in 1..=seeds.unwrap_or(SEEDS) {
         let test = AuditFixture::open().await;
         fill(&test).await?;
+        fill_schedules(&test).await?;
         let mut damage = Damage::new(&test, seed);
         let count = 1 + damage.rng.usize(0..40);
         let done: Vec<String> = (0..count).map(|_| damage.damage()).collect();

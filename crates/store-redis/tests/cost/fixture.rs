@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::store::Kind;
+use windlass_core::store::{Kind, Overlap, Rule};
 use windlass_core::{
     BootId, Claim, ClaimRequest, JobId, JobLease, LeaseTime, ManualClock, NewJob, QueueName,
-    Renewal, Store, Timestamp,
+    Renewal, Schedule, ScheduleName, Store, Timestamp,
 };
 
 /// The time of the fixed clock.
@@ -82,6 +82,24 @@ impl Fixture {
     pub(crate) async fn promote(&self, jobs: usize) {
         let done = self.store.maintain(&self.queue, jobs).await.unwrap();
         assert_eq!(done.promoted, jobs as u64);
+    }
+
+    /// Puts schedules that fire every hour. Their jobs are like the others.
+    pub(crate) async fn put_schedules(&mut self, count: usize) {
+        let rule = Rule::every(DELAY).unwrap();
+        for n in 0..count {
+            let name = ScheduleName::new(format!("schedule-{n:05}")).unwrap();
+            let mut schedule = Schedule::new(name, rule.clone(), self.job(None));
+            schedule.overlap = Overlap::Allow;
+            let put = windlass_schedule::put(&*self.store, &self.queue, schedule, None);
+            put.await.unwrap();
+        }
+    }
+
+    /// Fires the due instants of schedules by maintenance; a claim does the same.
+    pub(crate) async fn fire(&self, instants: usize) {
+        let done = self.store.maintain(&self.queue, instants).await.unwrap();
+        assert_eq!(done.instants, instants as u64);
     }
 
     pub(crate) async fn claim(&mut self, jobs: usize) -> Claim {

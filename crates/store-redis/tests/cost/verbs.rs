@@ -28,6 +28,7 @@ pub(crate) async fn measure<const N: usize, M: Meter<N>>(
             ("enqueue", enqueue(batch, calls, open().await).await),
             ("schedule", schedule(batch, calls, open().await).await),
             ("promote", promote(all, batch, open().await).await),
+            ("fire", fire(batch, calls, open().await).await),
             ("claim", claim(all, batch, open().await).await),
             (
                 "complete and claim",
@@ -119,6 +120,22 @@ async fn promote<const N: usize>(
         fixture.promote(batch).await;
     }
     meter.per_job(all - batch)
+}
+
+async fn fire<const N: usize>(
+    batch: usize,
+    calls: usize,
+    (mut fixture, mut meter): (Fixture, impl Meter<N>),
+) -> [f64; N] {
+    fixture.put_schedules(batch).await;
+    fixture.outlast_delay();
+    fixture.fire(batch).await;
+    meter.begin();
+    for _ in 0..calls {
+        fixture.outlast_delay();
+        fixture.fire(batch).await;
+    }
+    meter.per_job(batch * calls)
 }
 
 pub(crate) async fn claim<const N: usize>(

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use windlass_core::store::{Fraction, Headers, NewWorker, Retry, Setting, UniqueKey};
+use windlass_core::store::{Fraction, Headers, NewWorker, Refill, Retry, Setting, UniqueKey};
 use windlass_core::{
-    BootId, Change, Claim, ClaimRequest, Due, Filter, JobLease, JobState, LeaseTime, ManualClock,
-    Mode, NewJob, Priority, QueueName, Renewal, Store, Target,
+    BootId, Change, Claim, ClaimRequest, Clock, Due, Filter, JobLease, JobState, LeaseTime,
+    ManualClock, Mode, NewJob, Priority, QueueName, Renewal, Store, Target,
 };
 use windlass_store_redis::RedisStore;
 use windlass_testkit::fixture::{id, lease_of, leases_of};
+
+use crate::schedules;
 
 pub(crate) const LEASE: LeaseTime = LeaseTime::nearest(Duration::from_secs(30));
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
@@ -25,6 +27,8 @@ pub(crate) struct Fixture {
     pub(crate) held: Claim,
     pub(crate) single: Claim,
     pub(crate) offered: Claim,
+    /// Makes an instant of a schedule due, which cancels the job that waits.
+    pub(crate) refill: Refill,
 }
 
 impl Fixture {
@@ -76,6 +80,7 @@ impl Fixture {
             )
             .await,
             offered: claim(store, &q, offer).await,
+            refill: schedules::put(store, &q, clock.now_us() / 1000 + 2000).await,
             q,
             boot,
             expired,
@@ -83,6 +88,8 @@ impl Fixture {
         };
         clock.advance(Duration::from_secs(2));
         wait_for_jobs(store, &fixture).await;
+        let due = vec![fixture.refill.clone()];
+        store.refill_schedules(&fixture.q, due).await.unwrap();
         fixture
     }
 }

@@ -28,6 +28,7 @@ mod partitions;
 mod proxy;
 mod resent_calls;
 mod restart;
+mod schedules;
 mod scripts;
 mod shared_polls;
 mod slow_link;

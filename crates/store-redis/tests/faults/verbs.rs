@@ -2,16 +2,19 @@
 
 use std::pin::Pin;
 
-use windlass_core::store::{Fraction, Heartbeat, Retry, UniqueKey, WorkerCommand};
+use windlass_core::store::{
+    Fraction, Heartbeat, Retry, Run, ScheduleChange, UniqueKey, WorkerCommand,
+};
 use windlass_core::{
     BootId, Change, ClaimRequest, Due, Filter, JobLease, JobState, LeaseTime, Mode, NewJob,
-    Priority, Renewal, Result, Store, Target,
+    Priority, Renewal, Result, Store, Target, Timestamp,
 };
 use windlass_store_redis::RedisStore;
-use windlass_testkit::fixture::{id, lease_of, leases_of};
+use windlass_testkit::fixture::{id, lease_of, leases_of, schedule_name};
 use windlass_testkit::paging;
 
 use crate::fixture::{Fixture, HOUR, LEASE, job, worker};
+use crate::schedules::{changed, later, schedule};
 
 /// One operation.
 pub(crate) struct Verb {
@@ -128,6 +131,15 @@ verbs! {
     "stats": |s, w| s.stats(&w.q);
     "get": |s, w| s.get(&w.q, &w.held.jobs[0].id);
     "list": |s, w| s.list(&w.q, &Filter::default(), None, 500);
+    "put schedule": |s, w| s.put_schedule(&w.q, schedule("new"), Some(true));
+    "put schedule again": |s, w| s.put_schedule(&w.q, changed(), Some(true));
+    "refill schedules": |s, w| s.refill_schedules(&w.q, vec![later(&w.refill)]);
+    "run schedule": |s, w| s.run_schedule(&w.q, &schedule_name("due"), Run::Now { nonce: "9".to_owned(), is_forced: false });
+    "run instants": |s, w| s.run_schedule(&w.q, &schedule_name("due"), Run::Instants(vec![Timestamp::from_ms(1000), Timestamp::from_ms(2000)]));
+    "pause schedule": |s, w| s.change_schedule(&w.q, &schedule_name("due"), ScheduleChange::Pause);
+    "delete schedule": |s, w| s.change_schedule(&w.q, &schedule_name("due"), ScheduleChange::Delete);
+    "schedule": |s, w| s.schedule(&w.q, &schedule_name("due"));
+    "schedules": |s, w| s.schedules(&w.q, None, 100);
     "register" several: |s, w| s.register(worker(&BootId::new("newcomer")?, &w.q));
     "heartbeat": |s, w| s.heartbeat(Heartbeat { boot: w.boot.clone(), running: vec![(w.q.clone(), id("held-0"))] });
     "leave" several: |s, w| s.leave(&w.boot, None);

@@ -21,6 +21,10 @@ local function repaired_opts(id, text)
     redis.call('HSET', k_jobs, id, '\n' .. string.sub(value, header_length(value) + 1))
     opts.header = nil
   end
+  local schedule = opts[IS_SCHEDULED] and string.match(id, '^[%w%._:%-]+@') or ''
+  if opts[IS_SCHEDULED] and (schedule == '' or #schedule > 101) then
+    opts[IS_SCHEDULED], is_complete = nil, false
+  end
   local is_missing = not is_dated(id, opts)
   if is_missing then
     opts[CUSTOM_ID], opts[ENQUEUED_AT] = '', digits(now)

@@ -19,6 +19,7 @@ local function rename_job(id, value)
   end
   if redis.call('HSETNX', k_jobs, to, value) == 1 then
     opts[CUSTOM_ID], opts[ENQUEUED_AT], opts[GENERATION] = '', opts[ENQUEUED_AT] or digits(now), nil
+    opts[IS_SCHEDULED] = nil
     add_to_lane(to, opts)
   end
   report('id_unreadable', to)

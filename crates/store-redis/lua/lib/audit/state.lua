@@ -1,4 +1,4 @@
--- Decides the state of a job that several keys name: a lease wins over an end record, that over the schedule.
+-- Decides the state of a job that several keys name: a lease wins over an end record, that over `scheduled`.
 local KEYS_OF_ENDS = { succeeded = k_succeeded, dead = k_dead, cancelled = k_cancelled }
 local ENDS = { 'succeeded', 'dead', 'cancelled' }
 local REASONS = { exhausted = true, permanent = true, deadline = true, expired = true, poison = true }
