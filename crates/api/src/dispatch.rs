@@ -11,12 +11,15 @@ use crate::claim::ClaimReply;
 use crate::error::Error;
 use crate::fields::Fields;
 use crate::request::{
-    Accept, ApiResult, Audit, Cancel, Claim, CommandWorker, Complete, Delete, DeleteQueue, Enqueue,
-    EnqueueAll, Fail, FailWorker, Get, Heartbeat, Leave, List, Maintain, OutcomesReply, Pause,
-    Progress, Promote, Purge, QueueRequest, Queues, Register, Release, Renew, RenewLeases, Resume,
-    Retry, Set, ShowSettings, Snooze, Stats, StoreRequest, WAIT_MAX, Wait, Workers,
+    Accept, ApiResult, ApplySchedules, Audit, Backfill, Cancel, Claim, CommandWorker, Complete,
+    Delete, DeleteQueue, DeleteSchedule, Enqueue, EnqueueAll, Fail, FailWorker, Get, GetSchedule,
+    Heartbeat, Leave, List, Maintain, NextInstants, OutcomesReply, Pause, PauseSchedule, Progress,
+    Promote, Purge, QueueRequest, Queues, Register, Release, Renew, RenewLeases, Resume,
+    ResumeSchedule, Retry, RunSchedule, Schedules, Set, ShowSettings, Snooze, Stats, StoreRequest,
+    WAIT_MAX, Wait, Workers,
 };
 use crate::route::{Method, Route, Scope};
+use crate::schedule::PutSchedule;
 
 /// The longest that a cancelled claim goes on waiting. A claim in progress is never dropped, since its
 /// jobs would stay leased without an owner.
@@ -32,13 +35,13 @@ macro_rules! ops {
         /// A parsed request.
         #[derive(Debug)]
         #[expect(missing_docs, reason = "each variant is the request of the same name")]
+        #[expect(clippy::large_enum_variant, reason = "one request at a time")]
         pub enum Request { $($queue($queue),)* $($store($store),)* }
 
         /// The reply to the request of the same name.
         #[derive(Debug, Serialize)]
         #[serde(untagged)]
         #[expect(missing_docs, reason = "each variant is the reply to the request of the same name")]
-        #[expect(clippy::large_enum_variant, reason = "one reply at a time")]
         pub enum Reply {
             $($queue(<$queue as QueueRequest>::Reply),)*
             $($store(<$store as StoreRequest>::Reply),)*
@@ -122,15 +125,25 @@ ops! {
         Stats: Get "/v1/queues/{queue}" Read "Returns the stats of a queue";
         Pause: Post "/v1/queues/{queue}/pause" Operate "Pauses a queue: claims return no jobs";
         Resume: Post "/v1/queues/{queue}/resume" Operate "Resumes a paused queue";
-        Purge: Post "/v1/queues/{queue}/purge" Admin "Deletes a page of ready and scheduled jobs";
+        Purge: Post "/v1/queues/{queue}/purge" Admin "Deletes a page of ready, scheduled and pending jobs";
         DeleteQueue: Delete "/v1/queues/{queue}" Admin "Deletes a queue without jobs: its settings, stats and remembered ids";
         ShowSettings: Get "/v1/queues/{queue}/settings" Read "Returns the settings of a queue";
         Set: Put "/v1/queues/{queue}/settings" Admin "Updates the settings of a queue";
-        Maintain: Post "/v1/queues/{queue}/maintain" Operate "Runs maintenance on a page: promotes due jobs, returns jobs with expired leases, prunes finished jobs";
+        PutSchedule: Put "/v1/queues/{queue}/schedules/{name}" Admin "Creates or changes a schedule; an identical one changes nothing";
+        GetSchedule: Get "/v1/queues/{queue}/schedules/{name}" Read "Returns a schedule with its next instants and its history";
+        DeleteSchedule: Delete "/v1/queues/{queue}/schedules/{name}" Admin "Deletes a schedule and its history, but not its jobs";
+        Schedules: Get "/v1/queues/{queue}/schedules" Read "Lists the schedules of a queue by name, one page at a time";
+        RunSchedule: Post "/v1/queues/{queue}/schedules/{name}/run" Operate "Enqueues a job of a schedule now";
+        PauseSchedule: Post "/v1/queues/{queue}/schedules/{name}/pause" Operate "Pauses a schedule: its instants pass without firing";
+        ResumeSchedule: Post "/v1/queues/{queue}/schedules/{name}/resume" Operate "Resumes a paused schedule";
+        NextInstants: Get "/v1/queues/{queue}/schedules/{name}/next" Read "Returns the next instants of a schedule in its time zone, with notes about changes of the clock";
+        Backfill: Post "/v1/queues/{queue}/schedules/{name}/backfill" Operate "Enqueues the jobs of a page of instants between two times";
+        Maintain: Post "/v1/queues/{queue}/maintain" Operate "Runs maintenance on a page: fires schedules, promotes due jobs, returns jobs with expired leases, prunes finished jobs";
         Audit: Post "/v1/queues/{queue}/audit" Admin "Audits a page of the queue and repairs what is inconsistent";
     }
     store {
         Queues: Get "/v1/queues" Read "Lists all queues with their stats";
+        ApplySchedules: Post "/v1/schedules/apply" Admin "Puts a list of schedules, and optionally deletes the others of their set";
         Register: Post "/v1/workers" Work "Registers a worker";
         Heartbeat: Post "/v1/workers/{worker}/heartbeat" Work "Records a heartbeat, renews the leases of the worker and returns its next command";
         Leave: Post "/v1/workers/{worker}/leave" Work "Unregisters a worker and releases its jobs";

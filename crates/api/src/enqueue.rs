@@ -35,6 +35,7 @@ pub struct EnqueueRequest {
     #[arg(skip)]
     pub payload: Option<Text>,
     /// The payload as base64, for binary data. Excludes `payload`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(skip)]
     pub payload_base64: Option<String>,
     /// The payload as bytes, set by interfaces that receive bytes. Excludes the other two.
@@ -42,48 +43,61 @@ pub struct EnqueueRequest {
     #[arg(skip)]
     pub payload_bytes: Option<Bytes>,
     /// Job id; enqueueing the same id again has no effect [default: generated]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, allow_hyphen_values = true)]
     pub id: Option<String>,
     /// Kind of job, for workers that handle several
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, allow_hyphen_values = true)]
     pub kind: Option<String>,
     /// Priority from 0 (first) to 9 (last) [default: 5]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9))]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = number::<i64>("priority", "use 0 (first) to 9 (last)"))]
     pub priority: Option<i64>,
     /// Run the job after this delay at the earliest
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub delay: Option<String>,
     /// Do not run before this time
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     #[arg(conflicts_with = "delay")]
     pub at: Option<TimeValue>,
     /// Key that only one live job of the queue may have
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub unique_key: Option<String>,
     /// Maximum number of attempts [default: 20]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = number::<u32>("number of attempts", "allow at least 1 attempt"))]
     pub max_attempts: Option<u32>,
     /// Time limit per attempt
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub timeout: Option<String>,
     /// Discard the job if it has not started by then: a duration or a time
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "D|T", allow_hyphen_values = true)]
     pub expires: Option<TimeValue>,
     /// Header names and values.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(skip)]
     pub headers: Option<BTreeMap<String, String>>,
     /// The delays between attempts.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(skip)]
     pub retry: Option<RetryDelays>,
     /// Whether `id` was generated for this request: it is not remembered after the job has finished
     /// (default: false).
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(skip)]
     pub generated: Option<bool>,
     /// Whether to keep the job after it succeeded without a result, for a caller that waits
     /// (default: false).
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(skip)]
     pub keep_outcome: Option<bool>,
 }

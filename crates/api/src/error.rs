@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use windlass_core::{BootId, Change, Error as CoreError, JobId, JobState, QueueName};
+use windlass_core::{BootId, Change, Error as CoreError, JobId, JobState, QueueName, ScheduleName};
 
 use crate::code::Code;
 
@@ -184,6 +184,33 @@ impl Error {
             format!(
                 "delete the jobs first: `windlass queue delete {queue}` does both, unless jobs are running"
             ),
+        )
+    }
+
+    /// A queue with schedules cannot be deleted.
+    pub fn queue_has_schedules(queue: &QueueName) -> Self {
+        Self::new(
+            Code::Conflict,
+            format!("queue {queue} has schedules, so it cannot be deleted"),
+            format!("delete them first: `windlass schedules delete {queue} NAME`"),
+        )
+    }
+
+    /// The schedule does not exist.
+    pub fn schedule_not_found(queue: &QueueName, name: &ScheduleName) -> Self {
+        Self::new(
+            Code::NotFound,
+            format!("schedule {name} not found in queue {queue}"),
+            format!("list the schedules with `windlass schedules list {queue}`"),
+        )
+    }
+
+    /// A job of the schedule has not ended.
+    pub fn schedule_overlap(name: &ScheduleName, current: &JobId) -> Self {
+        Self::new(
+            Code::Conflict,
+            format!("schedule {name} did not run: its job {current:?} has not ended"),
+            "wait for the end of that job, or use `--force` (force in requests)",
         )
     }
 

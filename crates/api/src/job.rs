@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey};
 use windlass_core::time::as_ms;
 use windlass_core::{
-    BootId, Error, Job, JobId, JobState, Priority, QueueName, Result, RetryPolicy,
+    BootId, Error, Job, JobId, JobState, Priority, QueueName, Result, RetryPolicy, ScheduleName,
 };
 
 use crate::retry::RetryDelays;
@@ -37,6 +37,8 @@ pub struct JobReply {
     pub finished_at: Option<String>,
     pub timeout_ms: Option<u64>,
     pub unique_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +126,7 @@ impl JobReply {
             retry,
             timeout: self.timeout_ms.map(std::time::Duration::from_millis),
             unique_key: self.unique_key.map(UniqueKey::new).transpose()?,
+            schedule: self.schedule.map(ScheduleName::new).transpose()?,
             keep_outcome: full.is_some_and(|full| full.keep_outcome),
             attempt: self.attempt,
             expiries: self.expiries,
@@ -161,10 +164,7 @@ pub(crate) fn job_state(text: &str) -> Result<JobState> {
 
 /// Words of other queues for a state.
 const OTHER_STATES: [(&[&str], JobState); 5] = [
-    (
-        &["available", "pending", "queued", "waiting"],
-        JobState::Ready,
-    ),
+    (&["available", "queued", "waiting"], JobState::Ready),
     (&["delayed", "retry", "retrying"], JobState::Scheduled),
     (&["active", "busy", "claimed", "leased"], JobState::Running),
     (
@@ -206,6 +206,7 @@ impl From<&Job> for JobReply {
             finished_at: job.finished_at.map(timestamp::format),
             timeout_ms: job.timeout.map(as_ms),
             unique_key: job.unique_key.as_ref().map(ToString::to_string),
+            schedule: job.schedule.as_ref().map(ToString::to_string),
             headers: header_map(&job.headers),
             payload,
             payload_base64,

@@ -16,7 +16,7 @@
 //!
 //! [`timestamp`] and [`content`] convert times and bytes to and from JSON; [`depth`] limits nesting, and
 //! [`fields`] parses one object. [`request`] has a type for each op; [`Request`] is any of them, and
-//! [`dispatch`](mod@dispatch) has the table of ops and executes it; [`route`] is how an op is called over HTTP. [`undelivered`] returns jobs whose reply was not delivered; [`lines`] reads and writes lines. [`enqueue`] is the JSON form of a new job. [`job`], [`claim`], [`change`], [`queue`],
+//! [`dispatch`](mod@dispatch) has the table of ops and executes it; [`route`] is how an op is called over HTTP. [`undelivered`] returns jobs whose reply was not delivered; [`lines`] reads and writes lines. [`enqueue`] is the JSON form of a new job. [`job`], [`claim`], [`change`], [`queue`], [`schedule`],
 //! [`worker`] and [`maintenance`] are replies. [`retry`] is the JSON form of retry delays, and [`word`] keeps the fixed words of replies. Replies convert back to the values of core, for a client of a remote store. [`trace`] carries a trace from a request to a job. [`error`] is the JSON form of errors, and [`code`] the table of
 //! their codes. [`wait_for_end`] waits for outcomes.
 
@@ -36,6 +36,7 @@ pub mod queue;
 pub mod request;
 pub mod retry;
 pub mod route;
+pub mod schedule;
 pub mod timestamp;
 pub mod trace;
 pub mod undelivered;
@@ -53,6 +54,7 @@ pub use job::JobReply;
 pub use maintenance::{MaintenanceReply, RepairReply};
 pub use queue::{QueueReply, SettingsReply};
 pub use route::{Method, Route, Scope};
+pub use schedule::{PutSchedule, ScheduleReply};
 pub use trace::{TraceHeaders, TraceParent};
 pub use undelivered::{Undelivered, until_known};
 pub use windlass_core::wait::{JobEnd, wait_for_end};

@@ -18,6 +18,8 @@ const REPAIRS_LISTED_MAX: usize = 100;
     reason = "the fields are those of `windlass_core::maintenance`"
 )]
 pub struct MaintenanceReply {
+    #[serde(default)]
+    pub instants: u64,
     pub promoted: u64,
     pub reaped: u64,
     pub expired: u64,
@@ -47,7 +49,8 @@ pub struct RepairReply {
 
 impl MaintenanceReply {
     /// Adds the result of one call of `maintain`.
-    pub fn add_maintained(&mut self, maintained: Maintained) {
+    pub fn add_maintained(&mut self, maintained: &Maintained) {
+        self.instants += maintained.instants;
         self.promoted += maintained.promoted;
         self.reaped += maintained.reaped;
         self.expired += maintained.expired;
@@ -73,12 +76,15 @@ impl MaintenanceReply {
     /// Converts the reply to one call of `maintain` back.
     pub fn into_maintained(self) -> Maintained {
         Maintained {
+            instants: self.instants,
             promoted: self.promoted,
             reaped: self.reaped,
             expired: self.expired,
             pruned: self.pruned,
             forgotten: self.forgotten,
             stale: self.stale,
+            // The server computed the instants.
+            refills: Vec::new(),
         }
     }
 
@@ -107,9 +113,9 @@ impl MaintenanceReply {
     /// Runs maintenance on a queue until no page is full; jobs added meanwhile are not chased.
     pub async fn maintain(&mut self, store: &dyn Store, queue: &QueueName) -> Result<()> {
         loop {
-            let maintained = store.maintain(queue, PAGE).await?;
-            self.add_maintained(maintained);
-            if !is_page_full(maintained) {
+            let maintained = windlass_schedule::maintain(store, queue, PAGE).await?;
+            self.add_maintained(&maintained);
+            if !is_page_full(&maintained) {
                 return Ok(());
             }
         }
@@ -130,17 +136,18 @@ impl MaintenanceReply {
 
     /// Returns whether there was nothing to do.
     pub fn is_idle(&self) -> bool {
-        let moved = self.promoted + self.reaped + self.expired;
+        let moved = self.instants + self.promoted + self.reaped + self.expired;
         moved + self.pruned + self.forgotten + self.stale + self.repaired == 0
     }
 }
 
 /// Returns whether a call stopped at its page limit, so that more may be left. Stale entries have no
 /// page limit: the store decides how many it reads.
-const fn is_page_full(maintained: Maintained) -> bool {
+const fn is_page_full(maintained: &Maintained) -> bool {
     let page = PAGE as u64;
     // Forgotten ids count towards the pages of reaped and of pruned jobs.
-    maintained.promoted >= page
+    maintained.instants >= page
+        || maintained.promoted >= page
         || maintained.expired >= page
         || maintained.reaped + maintained.forgotten >= page
         || maintained.pruned + maintained.forgotten >= page
@@ -153,21 +160,21 @@ mod tests {
 
     #[test]
     fn only_a_full_page_is_followed_by_another() {
-        let none = Maintained::default();
+        let none = Maintained::default;
         for (maintained, is_full) in [
-            (none, false),
+            (none(), false),
             (
                 Maintained {
                     promoted: 99,
                     expired: 99,
-                    ..none
+                    ..none()
                 },
                 false,
             ),
             (
                 Maintained {
                     promoted: 100,
-                    ..none
+                    ..none()
                 },
                 true,
             ),
@@ -176,7 +183,7 @@ mod tests {
                     reaped: 50,
                     pruned: 10,
                     forgotten: 49,
-                    ..none
+                    ..none()
                 },
                 false,
             ),
@@ -184,7 +191,7 @@ mod tests {
                 Maintained {
                     reaped: 50,
                     forgotten: 50,
-                    ..none
+                    ..none()
                 },
                 true,
             ),
@@ -192,13 +199,20 @@ mod tests {
                 Maintained {
                     pruned: 60,
                     forgotten: 40,
-                    ..none
+                    ..none()
                 },
                 true,
             ),
-            (Maintained { stale: 1, ..none }, true),
+            (Maintained { stale: 1, ..none() }, true),
+            (
+                Maintained {
+                    instants: 100,
+                    ..none()
+                },
+                true,
+            ),
         ] {
-            assert_eq!(is_page_full(maintained), is_full, "{maintained:?}");
+            assert_eq!(is_page_full(&maintained), is_full, "{maintained:?}");
         }
     }
 }

@@ -16,6 +16,8 @@ use windlass_core::{Priority, QueueName, Result};
 pub struct QueueReply {
     pub queue: String,
     pub ready: u64,
+    #[serde(default)]
+    pub pending: u64,
     pub scheduled: u64,
     pub running: u64,
     pub succeeded: u64,
@@ -27,9 +29,11 @@ pub struct QueueReply {
     pub ready_by_priority: [u64; Priority::COUNT],
     pub bytes: u64,
     pub stale_entries: u64,
+    #[serde(default)]
+    pub schedules: u64,
     pub total: TotalReply,
     pub last_minute: RateReply,
-    /// The time until the next scheduled job is due, if the request has `full`.
+    /// The time until the next scheduled job or instant is due, if the request has `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_due_ms: Option<u64>,
 }
@@ -66,6 +70,7 @@ impl QueueReply {
         Self {
             queue: queue.to_string(),
             ready: stats.ready,
+            pending: stats.pending,
             scheduled: stats.scheduled,
             running: stats.running,
             succeeded: stats.succeeded,
@@ -76,6 +81,7 @@ impl QueueReply {
             ready_by_priority: stats.ready_by_priority,
             bytes: stats.bytes,
             stale_entries: stats.stale_entries,
+            schedules: stats.schedules,
             total: TotalReply {
                 enqueued: total.enqueued,
                 succeeded: total.succeeded,
@@ -96,6 +102,7 @@ impl QueueReply {
         Stats {
             ready: self.ready,
             ready_by_priority: self.ready_by_priority,
+            pending: self.pending,
             scheduled: self.scheduled,
             running: self.running,
             succeeded: self.succeeded,
@@ -103,6 +110,7 @@ impl QueueReply {
             cancelled: self.cancelled,
             bytes: self.bytes,
             stale_entries: self.stale_entries,
+            schedules: self.schedules,
             oldest_ms: self.oldest_ms,
             next_due_ms: self.next_due_ms,
             is_paused: self.paused,

@@ -3,6 +3,7 @@
 //! An interface takes `op` and `queue` from its input (a line, a path, a body), parses the rest as the
 //! type of the op, and returns the reply. The store makes every decision.
 
+mod apply;
 mod change;
 mod claim;
 mod enqueue;
@@ -10,6 +11,8 @@ mod maintenance;
 mod outcome;
 mod queue;
 mod read;
+mod schedule;
+mod schedule_runs;
 mod worker;
 
 use std::future::Future;
@@ -23,6 +26,7 @@ use windlass_core::{Error as CoreError, QueueName, Store};
 
 use crate::error::Error;
 
+pub use apply::{AppliedSchedule, ApplyReply, ApplySchedules};
 pub use change::{Cancel, ChangedJobReply, ChangesReply, Delete, JobSelector, Promote, Retry};
 pub use claim::{Accept, Claim, ClaimMode, Progress, Renew, RenewLeases};
 pub use enqueue::{Enqueue, EnqueueAll, EnqueueAllReply};
@@ -35,6 +39,14 @@ pub use queue::{
     Stats,
 };
 pub use read::{Get, List, ListReply, Wait, WaitReply};
+pub use schedule::{
+    DeleteSchedule, DeleteScheduleReply, GetSchedule, PauseSchedule, ResumeSchedule, Schedules,
+    SchedulesReply,
+};
+pub use schedule_runs::{
+    Backfill, BackfillReply, InstantReply, NextInstants, NextInstantsReply, RunSchedule,
+    RunScheduleReply,
+};
 pub use worker::{
     CommandWorker, CommandWorkerReply, FailWorker, FailWorkerReply, Heartbeat, HeartbeatReply,
     Leave, LeaveReply, Register, RegisterReply, RunningJob, Workers,

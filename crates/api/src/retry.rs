@@ -12,12 +12,16 @@ use crate::timestamp;
 #[serde(default, deny_unknown_fields)]
 pub struct RetryDelays {
     /// The delay after the first failure (default: 1s). It doubles with each further one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
     /// The longest delay (default: 1h).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<String>,
     /// Whether each delay is chosen at random between zero and its length (default: true).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<bool>,
     /// No attempt starts after this time: a duration, RFC 3339 or unix seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<TimeValue>,
 }
 

@@ -119,21 +119,6 @@ impl HttpClient {
         self.send(request.map_err(|_| invalid_request())?).await
     }
 
-    /// Sends a `POST` request with a JSON body and more headers.
-    pub async fn post_with(
-        &mut self,
-        path: &str,
-        headers: &[(String, String)],
-        json: impl Into<Body>,
-    ) -> Result<Reply> {
-        let mut request = Request::post(path).header(header::CONTENT_TYPE, "application/json");
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        let request = request.body(json.into());
-        self.send(request.map_err(|_| invalid_request())?).await
-    }
-
     /// Sends a `GET` request.
     pub async fn get(&mut self, path: &str, token: Option<&str>) -> Result<Reply> {
         let request = with_token(Request::get(path), token).body(Body::empty());

@@ -66,7 +66,7 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
         access::check_new_queue(state, &request.caller, &request.queue()?).await?;
     }
     let (queue, mut op) = request.parse().await?;
-    access::check_workers(state, &request.caller, &op).await?;
+    access::check_body(state, &request.caller, &op).await?;
     let trace = trace(&request.headers);
     match &mut op {
         Request::Enqueue(job) => {

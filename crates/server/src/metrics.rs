@@ -11,7 +11,8 @@ use windlass_api::request::Workers;
 use windlass_api::{Reply, Request, WorkerReply, dispatch};
 use windlass_core::metrics::{
     HTTP_BUFFERED, HTTP_CONNECTIONS, HTTP_IN_FLIGHT, HTTP_REFUSED, HTTP_REQUESTS, JOB_EVENTS, JOBS,
-    MetricFamily, OLDEST_READY, OTHER, PAUSED, STORE_ERRORS, STORED, WORKERS, is_store_error,
+    MetricFamily, OLDEST_READY, OTHER, PAUSED, SCHEDULES, STORE_ERRORS, STORED, WORKERS,
+    is_store_error,
 };
 use windlass_core::store::Stats;
 
@@ -43,9 +44,10 @@ type Row = (String, Stats);
 type Family = (MetricFamily, fn(&Stats) -> Vec<(&'static str, f64)>);
 
 #[rustfmt::skip]
-const FAMILIES: [Family; 5] = [
+const FAMILIES: [Family; 6] = [
     (JOBS, |stats| vec![
-        ("ready", float(stats.ready)), ("scheduled", float(stats.scheduled)), ("running", float(stats.running)),
+        ("ready", float(stats.ready)), ("pending", float(stats.pending)), ("scheduled", float(stats.scheduled)),
+        ("running", float(stats.running)),
         ("succeeded", float(stats.succeeded)), ("dead", float(stats.dead)), ("cancelled", float(stats.cancelled)),
     ]),
     (JOB_EVENTS, |stats| vec![
@@ -56,6 +58,7 @@ const FAMILIES: [Family; 5] = [
     (OLDEST_READY, |stats| vec![("", float(stats.oldest_ms.unwrap_or(0)) / 1000.0)]),
     (STORED, |stats| vec![("", float(stats.bytes))]),
     (PAUSED, |stats| vec![("", f64::from(u8::from(stats.is_paused)))]),
+    (SCHEDULES, |stats| vec![("", float(stats.schedules))]),
 ];
 
 #[expect(clippy::cast_precision_loss, reason = "Prometheus has only floats")]

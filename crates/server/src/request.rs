@@ -8,7 +8,9 @@ use axum::extract::RawPathParams;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use windlass_api::request::{Enqueue, EnqueueAll, QueueRequest, Queues, StoreRequest, Workers};
+use windlass_api::request::{
+    ApplySchedules, Enqueue, EnqueueAll, QueueRequest, Queues, StoreRequest, Workers,
+};
 use windlass_api::{Code, Fields, Request, Route, depth};
 use windlass_core::{JobId, QueueName};
 
@@ -19,7 +21,7 @@ use crate::scope::Grant;
 use crate::state::{BATCH_BYTES_MAX, BODY_BYTES_MAX};
 
 /// The query parameters that are numbers.
-const NUMERIC: [&str; 4] = ["limit", "priority", "max_attempts", "max"];
+const NUMERIC: [&str; 5] = ["limit", "priority", "max_attempts", "max", "count"];
 
 /// The most query parameters of a request; no route accepts as many.
 const QUERY_FIELDS_MAX: usize = 64;
@@ -95,7 +97,7 @@ impl ApiRequest {
         let text;
         let mut fields = if self.route.method.has_body() {
             self.no_query()?;
-            let bytes_max = if self.route.op == EnqueueAll::OP {
+            let bytes_max = if [EnqueueAll::OP, ApplySchedules::OP].contains(&self.route.op) {
                 BATCH_BYTES_MAX
             } else {
                 BODY_BYTES_MAX

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windlass_api::request::{OutcomesReply, QueueRequest};
 use windlass_api::{ClaimReply, Code};
-use windlass_core::store::{Completed, LeaseStatus, QueueDeletion};
+use windlass_core::store::{Completed, LeaseStatus};
 use windlass_core::{Error, ErrorKind, QueueName, Result};
 
 use crate::address::{BearerToken, HttpAddress};
@@ -71,15 +71,6 @@ pub(crate) fn found<T>(reply: Result<T, Failed>) -> Result<Option<T>> {
     match reply {
         Ok(reply) => Ok(Some(reply)),
         Err(Failed::Refused(error)) if error.code == Code::NotFound => Ok(None),
-        Err(failed) => Err(failed.into()),
-    }
-}
-
-pub(crate) fn queue_deletion<T>(reply: Result<T, Failed>) -> Result<QueueDeletion> {
-    match reply {
-        Ok(_) => Ok(QueueDeletion::Deleted),
-        Err(Failed::Refused(error)) if error.code == Code::Conflict => Ok(QueueDeletion::HasJobs),
-        Err(Failed::Refused(error)) if error.code == Code::NotFound => Ok(QueueDeletion::NotFound),
         Err(failed) => Err(failed.into()),
     }
 }

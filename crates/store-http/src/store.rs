@@ -5,34 +5,31 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_api::request::{
-    Accept, Audit, Cancel, ChangesReply, CommandWorker, Complete, Delete, DeleteQueue, EnqueueAll,
-    Fail, FailWorker, FailedJob, Get, Heartbeat as HeartbeatRequest, JobSelector, Leave, List,
-    Maintain, OutcomesReply, Pause, Progress, Promote, Purge, Queues, Register, Release,
-    RenewLeases, Resume, Retry, RunningJob, Set, ShowSettings, Snooze as SnoozeRequest,
-    Stats as StatsRequest, Workers,
+    Accept, Audit, Cancel, ChangesReply, CommandWorker, Delete, EnqueueAll, FailWorker, Get,
+    GetSchedule, Heartbeat as HeartbeatRequest, JobSelector, Leave, List, Maintain, Pause,
+    Progress, Promote, Purge, Queues, Register, RenewLeases, Resume, Retry, RunSchedule,
+    RunScheduleReply, RunningJob, Schedules, Set, ShowSettings, Stats as StatsRequest, Workers,
 };
-use windlass_api::{ClaimReply, Code, JobReply};
+use windlass_api::{ClaimReply, JobReply, ScheduleReply};
 use windlass_core::store::{
     Audited, Changes, Claimer, Completed, Completion, Cursor, Failure, Fraction, Heartbeat,
-    LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings,
-    Snooze, Stats, Watch, WorkerCommand, WorkerRecord,
+    LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run,
+    ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch,
+    WorkerCommand, WorkerRecord,
 };
 use windlass_core::wait::Deadline;
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
-    OutcomeStatus, QueueName, Renewal, Result, Store, Target, duration,
+    OutcomeStatus, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target, duration,
 };
 
-use crate::call::Failed;
 use crate::parts::{after, encoded, parts};
-use crate::remote::{RemoteStore, found, lease_status, queue_deletion, unsupported};
+use crate::remote::{RemoteStore, found, lease_status, unsupported};
+use crate::schedules::server_refills;
 use crate::watch::EventWatch;
 
 /// The longest wait of one request, as in the server.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-
-/// The largest body of most requests, with room for its other fields. The server accepts 2 MiB.
-const BODY_BYTES_MAX: usize = 2_000_000;
 
 /// The largest body of a batch of jobs, with room for its other fields. The server accepts 16 MiB.
 const BATCH_BYTES_MAX: usize = 16_000_000;
@@ -140,47 +137,11 @@ impl Store for RemoteStore {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        self.limits()
-            .check_completions(&completions, next.as_ref())?;
-        let bytes = |item: &Completion| encoded(item.result.as_ref().map_or(0, |it| it.len()));
-        let parts = parts(completions, BODY_BYTES_MAX, bytes);
-        let last = parts.len() - 1;
-        let mut statuses = Vec::new();
-        let mut claimed = None;
-        for (at, part) in parts.into_iter().enumerate() {
-            let claim = next.as_ref().filter(|_| at == last);
-            let request = Complete {
-                jobs: Some(part.into_iter().map(Into::into).collect()),
-                claim: claim.map(windlass_api::request::Claim::from),
-                ..Complete::default()
-            };
-            let reply = self.outcomes(queue, request).await;
-            let reply = reply.map_err(|error| after(statuses.len(), error))?;
-            statuses.extend(reply.statuses);
-            claimed = reply.next;
-        }
-        Ok(Completed {
-            statuses,
-            next: claimed,
-        })
+        self.send_completions(queue, completions, next).await
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
-        failures.iter().try_for_each(Failure::check)?;
-        let failures: Vec<_> = failures.into_iter().map(FailedJob::from).collect();
-        // A character may need six bytes in JSON.
-        let bytes = |failure: &FailedJob| 6 * failure.error.len();
-        let mut statuses = Vec::new();
-        for jobs in parts(failures, BODY_BYTES_MAX, bytes) {
-            let request = Fail {
-                jobs: Some(jobs),
-                ..Fail::default()
-            };
-            let reply = self.outcomes(queue, request).await;
-            let reply = reply.map_err(|error| after(statuses.len(), error))?;
-            statuses.extend(reply.statuses);
-        }
-        Ok(statuses)
+        self.send_failures(queue, failures).await
     }
 
     async fn release(
@@ -188,35 +149,11 @@ impl Store for RemoteStore {
         queue: &QueueName,
         leases: Vec<JobLease>,
     ) -> Result<Vec<OutcomeStatus>> {
-        let mut statuses = Vec::new();
-        for leases in parts(leases, BODY_BYTES_MAX, |_| 0) {
-            let request = Release {
-                jobs: Some(leases.into_iter().map(Into::into).collect()),
-                ..Release::default()
-            };
-            let reply = self.outcomes(queue, request).await;
-            let reply = reply.map_err(|error| after(statuses.len(), error))?;
-            statuses.extend(reply.statuses);
-        }
-        Ok(statuses)
+        self.send_releases(queue, leases).await
     }
 
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>> {
-        snoozes.iter().try_for_each(Snooze::check)?;
-        let mut statuses = Vec::with_capacity(snoozes.len());
-        for snooze in snoozes {
-            let status = match self.call(queue, SnoozeRequest::from(snooze)).await {
-                Ok(OutcomesReply::One(reply)) => reply.status(),
-                Ok(OutcomesReply::Many { .. }) => Err(unsupported()),
-                Err(Failed::Refused(error)) if error.code == Code::LeaseLost => {
-                    Ok(OutcomeStatus::LeaseLost)
-                }
-                Err(Failed::Refused(error)) if error.code == Code::Gone => Ok(OutcomeStatus::Gone),
-                Err(failed) => Err(failed.into()),
-            };
-            statuses.push(status.map_err(|error| after(statuses.len(), error))?);
-        }
-        Ok(statuses)
+        self.send_snoozes(queue, snoozes).await
     }
 
     async fn change(
@@ -248,7 +185,7 @@ impl Store for RemoteStore {
     }
 
     async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion> {
-        queue_deletion(self.call(queue, DeleteQueue::default()).await)
+        self.send_delete_queue(queue).await
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
@@ -328,6 +265,72 @@ impl Store for RemoteStore {
         let jobs = reply.jobs.into_iter().map(JobReply::into_job);
         Ok(Page {
             items: jobs.collect::<Result<_>>()?,
+            next: reply.next.map(Cursor),
+        })
+    }
+
+    async fn put_schedule(
+        &self,
+        queue: &QueueName,
+        schedule: Schedule,
+        is_paused: Option<bool>,
+    ) -> Result<SchedulePut> {
+        self.send_schedule(queue, schedule, is_paused).await
+    }
+
+    /// The server computes the instants of its schedules, so it never asks for any.
+    async fn refill_schedules(&self, _: &QueueName, _: Vec<Refill>) -> Result<()> {
+        Err(server_refills())
+    }
+
+    async fn run_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        run: Run,
+    ) -> Result<Option<Vec<Ran>>> {
+        run.check(name)?;
+        let reply = found(self.call(queue, RunSchedule::new(name, run)).await)?;
+        reply.map(RunScheduleReply::into_ran).transpose()
+    }
+
+    async fn change_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        change: ScheduleChange,
+    ) -> Result<bool> {
+        self.send_schedule_change(queue, name, change).await
+    }
+
+    async fn schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+    ) -> Result<Option<ScheduleRecord>> {
+        let request = GetSchedule {
+            name: name.to_string(),
+            full: Some(true),
+        };
+        let reply = found(self.call(queue, request).await)?;
+        reply.map(ScheduleReply::into_record).transpose()
+    }
+
+    async fn schedules(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<ScheduleRecord>> {
+        let request = Schedules {
+            limit: Some(limit),
+            cursor: from.map(|from| from.0),
+            full: Some(true),
+        };
+        let reply = self.call(queue, request).await?;
+        let records = reply.schedules.into_iter().map(ScheduleReply::into_record);
+        Ok(Page {
+            items: records.collect::<Result<_>>()?,
             next: reply.next.map(Cursor),
         })
     }

@@ -10,7 +10,7 @@ use crate::fields::Fields;
 const MARKER_FIELDS: [&str; 2] = ["id", "created_at"];
 
 /// Fields that the new job does not inherit.
-const IGNORED_FIELDS: [&str; 15] = [
+const IGNORED_FIELDS: [&str; 16] = [
     "queue",
     "attempt",
     "expiries",
@@ -26,6 +26,7 @@ const IGNORED_FIELDS: [&str; 15] = [
     "worker",
     "lease_until",
     "cancel_requested",
+    "schedule",
 ];
 
 /// Parses an exported job as a new one. Returns `None` if the text is not an exported job. Rejects
@@ -64,7 +65,7 @@ fn check_state(text: &str) -> Result<()> {
         }
         Some(_) => Ok(()),
         None => {
-            let expected = ["scheduled", "ready", "running"];
+            let expected = ["pending", "scheduled", "ready", "running"];
             Err(Error::unknown("state", text, &expected))
         }
     }

@@ -9,7 +9,8 @@ use windlass_core::{QueueName, Store};
 use super::{ApiResult, QueueRequest};
 use crate::maintenance::MaintenanceReply;
 
-/// Promotes, reaps, expires and prunes one page of jobs each.
+/// Fires, promotes, reaps, expires and prunes one page of jobs each, and computes the instants that
+/// schedules need.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Maintain {
@@ -23,7 +24,8 @@ impl QueueRequest for Maintain {
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<MaintenanceReply> {
         let mut reply = MaintenanceReply::default();
-        reply.add_maintained(store.maintain(queue, self.limit.unwrap_or(PAGE)).await?);
+        let limit = self.limit.unwrap_or(PAGE);
+        reply.add_maintained(&windlass_schedule::maintain(store, queue, limit).await?);
         Ok(reply)
     }
 }

@@ -149,6 +149,7 @@ impl QueueRequest for DeleteQueue {
                 deleted: true,
             }),
             QueueDeletion::HasJobs => Err(Error::queue_has_jobs(queue)),
+            QueueDeletion::HasSchedules => Err(Error::queue_has_schedules(queue)),
             QueueDeletion::NotFound => Err(Error::queue_not_found(queue)),
         }
     }

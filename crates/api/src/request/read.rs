@@ -45,7 +45,7 @@ impl QueueRequest for Get {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct List {
-    /// Only jobs in this state: ready, scheduled, running, succeeded, dead or cancelled
+    /// Only jobs in this state: ready, pending, scheduled, running, succeeded, dead or cancelled
     #[arg(long, value_name = "S")]
     pub state: Option<String>,
     /// Only jobs of this kind

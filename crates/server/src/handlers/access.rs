@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use windlass_api::request::{
-    CommandWorker, Enqueue, EnqueueAll, FailWorker, Heartbeat, Leave, Pause, QueueRequest,
-    Register, Resume, Set,
+    ApplySchedules, CommandWorker, Enqueue, EnqueueAll, FailWorker, Heartbeat, Leave, Pause,
+    QueueRequest, Register, Resume, Set,
 };
-use windlass_api::{Code, Request};
+use windlass_api::{Code, PutSchedule, Request};
 use windlass_core::QueueName;
 use windlass_core::store::WorkerRecord;
 
@@ -47,11 +47,18 @@ impl KnownQueues {
 }
 
 /// The ops that create a queue which does not exist.
-pub(super) const CREATING: [&str; 5] =
-    [Enqueue::OP, EnqueueAll::OP, Set::OP, Pause::OP, Resume::OP];
+pub(super) const CREATING: [&str; 6] = [
+    Enqueue::OP,
+    EnqueueAll::OP,
+    Set::OP,
+    Pause::OP,
+    Resume::OP,
+    PutSchedule::OP,
+];
 
-/// Rejects an op on a worker that the caller may not access, and a new worker if it has too many.
-pub(super) async fn check_workers(
+/// Rejects an op on queues and workers in its body that the caller may not access, and a new queue or
+/// worker if it has too many.
+pub(super) async fn check_body(
     state: &AppState,
     caller: &Caller,
     op: &Request,
@@ -70,8 +77,29 @@ pub(super) async fn check_workers(
         | Request::CommandWorker(CommandWorker { worker, .. }) => {
             check_worker(state, grant, worker).await
         }
+        Request::ApplySchedules(apply) => check_apply(state, caller, apply).await,
         _ => Ok(()),
     }
+}
+
+/// Rejects schedules of queues the caller may not access, and a prune, which reads every queue, unless it
+/// may access all.
+async fn check_apply(
+    state: &AppState,
+    caller: &Caller,
+    apply: &ApplySchedules,
+) -> Result<(), HttpError> {
+    let queues = || apply.schedules.iter().filter_map(|one| one.queue.as_ref());
+    check_all(&caller.grant, queues())?;
+    if apply.prune == Some(true) && !caller.grant.allows_all_queues() {
+        let why = "the token does not allow all queues, and prune deletes schedules in any of them";
+        let help = "omit prune, or use a token for all queues";
+        return Err(HttpError::new(Code::Forbidden, why, help));
+    }
+    for queue in queues() {
+        check_new_queue(state, caller, &QueueName::new(queue)?).await?;
+    }
+    Ok(())
 }
 
 /// Rejects a new queue if the token has too many.

@@ -65,7 +65,7 @@ impl Export {
         let states: Option<Vec<_>> = names.map(JobState::from_text).collect();
         let states = states.ok_or_else(|| {
             let why = "unknown state in the query";
-            let help = "use scheduled, ready, running, succeeded, dead or cancelled, \
+            let help = "use pending, scheduled, ready, running, succeeded, dead or cancelled, \
                 separated by commas";
             HttpError::new(Code::Invalid, why, help)
         })?;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_api::{QueueReply, Scope};
@@ -61,10 +61,14 @@ pub(crate) async fn handle(state: &AppState, grant: &Grant, headers: &HeaderMap)
         None
     };
     let head = format!("<meta http-equiv=\"refresh\" content=\"{REFRESH_S}\">");
-    Ok(page("Windlass", &head, &body(&reply, queues.as_deref())))
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let body = body(&reply, queues.as_deref(), host.unwrap_or("127.0.0.1:7700"));
+    Ok(page("Windlass", &head, &body))
 }
 
-fn body(reply: &HomeReply, queues: Option<&[QueueReply]>) -> String {
+fn body(reply: &HomeReply, queues: Option<&[QueueReply]>, host: &str) -> String {
     let mut body = format!(
         "<main>\n<h1>Windlass</h1>\n\
         <p class=\"muted\">version {} · store {}</p>\n\
@@ -76,10 +80,15 @@ fn body(reply: &HomeReply, queues: Option<&[QueueReply]>) -> String {
     );
     match queues {
         None => body.push_str("<p>The token lacks the scope <code>read</code>.</p>\n"),
-        Some([]) => body.push_str(
-            "<p>There is no queue yet. The first job creates one:</p>\n\
-            <pre>curl --json '{\"payload\":\"hello\"}' http://127.0.0.1:7700/v1/queues/mail/jobs</pre>\n",
-        ),
+        Some([]) => {
+            // Writing to a String cannot fail, here and below.
+            let _ = write!(
+                body,
+                "<p>There is no queue yet. The first job creates one:</p>\n\
+                <pre>curl --json '{{\"payload\":\"hello\"}}' http://{}/v1/queues/mail/jobs</pre>\n",
+                escape(host)
+            );
+        }
         Some(queues) => write_queues(&mut body, queues),
     }
     body.push_str("</main>\n");
@@ -97,7 +106,6 @@ fn write_queues(body: &mut String, queues: &[QueueReply]) {
         "In, last minute",
         "Out, last minute",
     ] {
-        // Writing to a String cannot fail, here and below.
         let _ = write!(body, "<th class=\"number\">{name}</th>");
     }
     body.push_str("</tr></thead>\n<tbody>\n");
@@ -183,7 +191,7 @@ mod tests {
         let queue = QueueReply::new(&QueueName::new("mail").unwrap(), &stats);
         let many = vec![queue; QUEUES_MAX + 2];
 
-        let page = html("Windlass", "", &body(&reply(), Some(&many)));
+        let page = html("Windlass", "", &body(&reply(), Some(&many), "h"));
 
         assert_plain(&page);
         assert!(page.contains(">mail</a> <span class=\"tag\">paused</span>"));
@@ -195,8 +203,16 @@ mod tests {
 
     #[test]
     fn without_the_scope_read_no_queue_is_shown() {
-        let page = body(&reply(), None);
+        let page = body(&reply(), None, "h");
         assert!(page.contains("lacks the scope"));
-        assert!(body(&reply(), Some(&[])).contains("no queue yet"));
+    }
+
+    #[test]
+    fn a_server_without_queues_shows_how_to_enqueue_with_its_own_address() {
+        let page = body(&reply(), Some(&[]), "jobs:80<b>");
+        assert!(
+            page.contains("http://jobs:80&lt;b&gt;/v1/queues/mail/jobs"),
+            "{page}"
+        );
     }
 }

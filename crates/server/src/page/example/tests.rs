@@ -21,7 +21,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/page/examples.txt")
 const REST: char = '…';
 
 /// Fields whose values differ from run to run.
-const VARYING: [&str; 13] = [
+const VARYING: [&str; 19] = [
     "token",
     "ticket",
     "lease_until",
@@ -35,6 +35,12 @@ const VARYING: [&str; 13] = [
     "version",
     "enqueued",
     "finished",
+    "fired_at",
+    "fires_at",
+    "instant",
+    "local",
+    "next",
+    "revision",
 ];
 
 fn lines_of_json(text: &str) -> Option<Vec<Value>> {
