@@ -4,6 +4,7 @@ mod enqueue;
 mod handle;
 mod many;
 mod operate;
+mod schedules;
 mod wait;
 
 use std::fmt;
@@ -15,9 +16,11 @@ use windlass_worker::Connections;
 
 pub use enqueue::EnqueueBuilder;
 pub use handle::{JobHandle, Raw};
+pub use schedules::QueueSchedules;
 pub use wait::WaitError;
 
 use enqueue::Draft;
+pub(crate) use enqueue::job_of;
 
 use crate::open::{OpenMode, connections, open};
 use crate::typed::TypedJob;

@@ -36,6 +36,7 @@
 //!   the attempt, shared [`Data`], the [`RawJob`]. It returns a result, or a [`JobError`] that decides
 //!   whether and when to retry. [Middleware](Worker::middleware) wraps every attempt and sees its
 //!   [`Outcome`].
+//! - [`Schedule`] enqueues a job by a cron pattern or an interval.
 //! - [`Once`] makes an effect happen once, however often its job runs.
 //! - `testing` has a store with a manual clock, and runs jobs without background tasks.
 //! - Lower-level modules: [`runtime`] is the untyped worker, [`store`] the interface that every store
@@ -63,6 +64,7 @@ mod middleware;
 mod once;
 mod open;
 mod registry;
+mod schedule;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod typed;
@@ -78,6 +80,7 @@ pub use job_error::JobError;
 pub use middleware::Next;
 pub use once::Once;
 pub use open::{OpenMode, open};
+pub use schedule::ScheduleBuilder as Schedule;
 pub use typed::TypedJob;
 pub use url::StoreUrl;
 pub use worker::Worker;

@@ -93,12 +93,12 @@ impl Testing {
     }
 
     /// Returns the waiting jobs of a type, in all queues: ready ones first, in the order of their queue,
-    /// then scheduled ones.
+    /// then scheduled and pending ones.
     pub async fn enqueued<J: TypedJob>(&self) -> Vec<J> {
         let store = self.client.store();
         let kind = Some(Kind::new(J::KIND).expect("the kind of the job is valid"));
         let mut found = Vec::new();
-        for state in [JobState::Ready, JobState::Scheduled] {
+        for state in [JobState::Ready, JobState::Scheduled, JobState::Pending] {
             let filter = Filter {
                 state: Some(state),
                 kind: kind.clone(),

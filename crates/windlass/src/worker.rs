@@ -222,7 +222,7 @@ impl Worker {
         self
     }
 
-    /// Stops the worker when its queues are drained: nothing ready, scheduled or running.
+    /// Stops the worker when its queues are drained: nothing waiting or running.
     pub fn burst(mut self) -> Self {
         self.options.is_burst = true;
         self

@@ -1,13 +1,14 @@
 //! The maintenance loop: the worker of a queue that started first does its maintenance.
 //!
-//! Claims promote and reap as they go; this covers queues that no worker claims from at the moment,
-//! and pruning. Two workers doing it is harmless, and no job is lost if none does.
+//! Claims fire, promote and reap as they go; this covers queues that no worker claims from at the moment,
+//! pruning, and the instants that schedules need. Two workers doing it is harmless, and no job is lost if
+//! none does.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass_core::limits::PAGE;
+use windlass_core::limits::{PAGE, WORKER_LATE_AFTER};
 use windlass_core::store::WorkerRecord;
 use windlass_core::{BootId, QueueName, Result, Store};
 
@@ -21,8 +22,9 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How often a worker checks whether it is elected.
 const ELECT_EVERY: Duration = Duration::from_secs(15);
 
-/// The most pages per round; the next round continues.
-const PAGES_MAX: usize = 20;
+/// The most pages per round; the next round continues. As many as the instants of a queue that has the most
+/// schedules, all due at once.
+const PAGES_MAX: usize = 100;
 
 /// Does maintenance until it is dropped.
 pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
@@ -63,19 +65,26 @@ async fn elect(shared: &Shared, store: &dyn Store) -> Result<Vec<QueueName>> {
         .collect())
 }
 
+/// Returns whether a worker still sends heartbeats. One that is late is replaced at once: two maintainers
+/// are harmless, and a schedule known only a minute ahead cannot wait until a dead one is declared so.
+fn is_live(worker: &WorkerRecord) -> bool {
+    worker.silent_for < WORKER_LATE_AFTER
+}
+
 /// Returns whether no live worker of the queue started earlier.
 fn is_oldest(boot: &BootId, queue: &QueueName, workers: &[WorkerRecord]) -> bool {
     let age = |worker: &&WorkerRecord| (worker.started_at, worker.new.boot.clone());
     workers
         .iter()
-        .filter(|worker| !worker.is_silent() && worker.new.queues.contains(queue))
+        .filter(|worker| is_live(worker) && worker.new.queues.contains(queue))
         .min_by_key(age)
         .is_none_or(|oldest| oldest.new.boot == *boot)
 }
 
 async fn maintain(store: &dyn Store, queue: &QueueName) -> Result<()> {
     for _ in 0..PAGES_MAX {
-        if store.maintain(queue, PAGE).await?.is_idle() {
+        let maintained = windlass_schedule::maintain(store, queue, PAGE).await?;
+        if maintained.is_idle() {
             break;
         }
     }
@@ -89,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    fn worker(boot: &str, started_at: u64, queue: &str, is_silent: bool) -> WorkerRecord {
+    fn worker(boot: &str, started_at: u64, queue: &str, is_late: bool) -> WorkerRecord {
         WorkerRecord {
             new: NewWorker {
                 boot: BootId::new(boot).unwrap(),
@@ -103,7 +112,7 @@ mod tests {
             command: WorkerCommand::Continue,
             started_at: Timestamp::from_ms(started_at),
             last_seen: Timestamp::from_ms(started_at),
-            silent_for: Duration::from_secs(if is_silent { 60 } else { 0 }),
+            silent_for: Duration::from_secs(if is_late { 8 } else { 7 }),
         }
     }
 

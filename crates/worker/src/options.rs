@@ -43,7 +43,7 @@ pub struct Options {
     pub mode: Mode,
     /// Which worker does the maintenance (default: the elected one).
     pub role: Role,
-    /// Stop when the queues are drained: nothing ready, scheduled or running (default: false).
+    /// Stop when the queues are drained: nothing waiting or running (default: false).
     pub is_burst: bool,
     /// Retry at the start until the store can be reached, instead of returning the error (default: false).
     pub waits_for_store: bool,

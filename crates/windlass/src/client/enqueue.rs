@@ -81,6 +81,11 @@ impl Template {
     }
 }
 
+/// Serializes a typed job.
+pub(crate) fn job_of<J: TypedJob>(job: &J) -> Result<NewJob> {
+    Template::new::<J>()?.job(job)
+}
+
 impl Draft {
     pub(super) fn typed<J: TypedJob>(job: &J) -> Result<Self> {
         let template = Template::new::<J>()?;

@@ -1,4 +1,4 @@
-//! Stops a burst worker when its queues are drained: nothing ready, scheduled or running.
+//! Stops a burst worker when its queues are drained: nothing waiting or running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) async fn run(shared: Arc<Shared>, store: Arc<dyn Store>) {
 async fn is_drained(shared: &Shared, store: &dyn Store) -> Result<bool> {
     for queue in &shared.queues {
         if let Some(stats) = store.stats(queue.name()).await?
-            && stats.ready + stats.scheduled + stats.running > 0
+            && stats.waiting() + stats.running > 0
         {
             return Ok(false);
         }

@@ -11,12 +11,13 @@ use tokio::task::JoinSet;
 use windlass_core::limits::Limits;
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats, Watch,
-    WorkerCommand, WorkerRecord,
+    Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
+    SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
+    WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
-    OutcomeStatus, QueueName, Renewal, Result, Store, SystemClock, Target,
+    OutcomeStatus, QueueName, Renewal, Result, Schedule, ScheduleName, Store, SystemClock, Target,
 };
 use windlass_store_memory::MemoryStore;
 
@@ -110,6 +111,12 @@ impl<T: Tap> Store for TappedStore<T> {
         stats<'b>(queue: &'b QueueName) -> Option<Stats>;
         get<'b, 'd>(queue: &'b QueueName, id: &'d JobId) -> Option<Job>;
         list<'b, 'd>(queue: &'b QueueName, filter: &'d Filter, from: Option<Cursor>, limit: usize) -> Page<Job>;
+        put_schedule<'b>(queue: &'b QueueName, schedule: Schedule, is_paused: Option<bool>) -> SchedulePut;
+        refill_schedules<'b>(queue: &'b QueueName, refills: Vec<Refill>) -> ();
+        run_schedule<'b, 'd>(queue: &'b QueueName, name: &'d ScheduleName, run: Run) -> Option<Vec<Ran>>;
+        change_schedule<'b, 'd>(queue: &'b QueueName, name: &'d ScheduleName, change: ScheduleChange) -> bool;
+        schedule<'b, 'd>(queue: &'b QueueName, name: &'d ScheduleName) -> Option<ScheduleRecord>;
+        schedules<'b>(queue: &'b QueueName, from: Option<Cursor>, limit: usize) -> Page<ScheduleRecord>;
         register<>(worker: NewWorker) -> ();
         heartbeat<>(heartbeat: Heartbeat) -> WorkerCommand;
         leave<'b, 'd>(boot: &'b BootId, queue: Option<&'d QueueName>) -> u64;
