@@ -17,7 +17,7 @@ use windlass_terminal::session::Global;
 use crate::commands::verb::OnQueue;
 use crate::commands::{
     bench, claim, completions, config, demo, doctor, enqueue, exec, job, maintain, man, outcome,
-    queue, serve, stdio, store, tail, token, top, up, worker, workers,
+    queue, schedules, serve, stdio, store, tail, token, top, up, worker, workers,
 };
 use crate::process_args::ProcessArgs;
 
@@ -111,9 +111,12 @@ pub(crate) enum Command {
     /// Show and change queues
     #[command(subcommand)]
     Queue(queue::Command),
+    /// Enqueue jobs by cron pattern or interval
+    #[command(subcommand)]
+    Schedules(schedules::Command),
     /// List workers, send a worker a command, or declare it dead
     Workers(workers::Arguments),
-    /// Promote due jobs, reap expired leases, prune old jobs
+    /// Fire schedules, promote due jobs, reap expired leases, prune
     #[command(alias = "clean")]
     Maintain(maintain::Arguments),
     /// Check every job and counter, and repair what is wrong

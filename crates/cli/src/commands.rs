@@ -15,6 +15,7 @@ pub(crate) mod maintain;
 pub(crate) mod man;
 pub(crate) mod outcome;
 pub(crate) mod queue;
+pub(crate) mod schedules;
 pub(crate) mod serve;
 pub(crate) mod start;
 pub(crate) mod stdio;
@@ -60,6 +61,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Submit(arguments) => submit::run(arguments, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Queue(command) => queue::run(command, session).await,
+        Command::Schedules(command) => schedules::run(command, session).await,
         Command::Workers(arguments) => workers::run(arguments, session).await,
         Command::Maintain(arguments) => maintain::run(arguments, session).await,
         Command::Audit(arguments) => maintain::audit(arguments, session).await,

@@ -21,7 +21,15 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     (
         "Inspect",
-        &["queue", "job", "workers", "top", "tail", "doctor"],
+        &[
+            "queue",
+            "job",
+            "schedules",
+            "workers",
+            "top",
+            "tail",
+            "doctor",
+        ],
     ),
     (
         "Operate",

@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use windlass_api::{Code, Error};
 
 /// Unknown commands.
-const COMMANDS: [(&[&str], &str); 17] = [
+const COMMANDS: [(&[&str], &str); 18] = [
     (
         &[
             "add", "create", "dispatch", "publish", "push", "put", "send",
@@ -57,9 +57,12 @@ const COMMANDS: [(&[&str], &str); 17] = [
         "did you mean `windlass queue …`? For example `windlass queue pause QUEUE` or `windlass queue purge QUEUE`",
     ),
     (
-        &["cron", "delay", "schedule", "schedules", "scheduler"],
-        "`windlass enqueue QUEUE PAYLOAD --delay 1h` (or --at T) runs a job later; for recurring jobs, call \
-        `windlass enqueue` from cron or a systemd timer",
+        &["cron", "crontab", "periodic", "schedule", "scheduler"],
+        "did you mean `windlass schedules put QUEUE NAME --cron '30 2 * * *' PAYLOAD`, or --every 10m?",
+    ),
+    (
+        &["delay", "later"],
+        "did you mean `windlass enqueue QUEUE PAYLOAD --delay 1h` (or --at T)?",
     ),
     (
         &["api", "daemon", "dashboard", "http", "server", "ui", "web"],
@@ -81,7 +84,7 @@ const COMMANDS: [(&[&str], &str); 17] = [
 ];
 
 /// Unknown flags.
-const FLAGS: [(&[&str], &str); 10] = [
+const FLAGS: [(&[&str], &str); 12] = [
     (
         &[
             "--concurrency",
@@ -118,12 +121,20 @@ const FLAGS: [(&[&str], &str); 10] = [
         &["--after", "--countdown", "--eta", "--in", "--run-at"],
         "did you mean --delay D, such as --delay 5m, or --at T?",
     ),
+    (
+        &["--timezone", "--tz"],
+        "did you mean --zone TZ, such as --zone Europe/Berlin?",
+    ),
+    (&["--interval"], "did you mean --every D?"),
     (&["--ttl"], "did you mean --expires D?"),
     (&["--status"], "did you mean --state S?"),
 ];
 
 /// Returns a better error for a word that people know from other tools.
 pub(crate) fn find(error: &clap::Error) -> Option<Error> {
+    if error.kind() == ErrorKind::ValueValidation {
+        return missing_queue(error);
+    }
     let (kind, table, what): (_, &[(&[&str], &str)], _) = match error.kind() {
         ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, &COMMANDS, "command"),
         ErrorKind::UnknownArgument => (ContextKind::InvalidArg, &FLAGS, "flag"),
@@ -146,6 +157,23 @@ pub(crate) fn find(error: &clap::Error) -> Option<Error> {
     ))
 }
 
+/// `exec ./send`: the program is where the queue is expected, which is optional only in commands that run one.
+fn missing_queue(error: &clap::Error) -> Option<Error> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let program = text(ContextKind::InvalidValue)?;
+    let is_path = ["/", "./", "../"].iter().any(|it| program.starts_with(it));
+    (is_path && text(ContextKind::InvalidArg) == Some("[QUEUE]")).then(|| {
+        Error::new(
+            Code::Usage,
+            format!("`{program}` is a program; the queue before it is missing"),
+            format!("write the queue first: QUEUE {program}"),
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{command, parse};
@@ -164,12 +192,15 @@ mod tests {
             ("windlass ps", "windlass workers"),
             ("windlass logs", "windlass tail"),
             ("windlass retry mail 1", "windlass job"),
-            ("windlass cron", "--delay 1h"),
+            ("windlass cron", "windlass schedules put"),
+            ("windlass delay", "--delay 1h"),
             ("windlass list", "windlass queue list"),
             ("windlass exec mail --concurrency 4 true", "-j N"),
             ("windlass serve --port 7700", "--listen"),
             ("windlass job list mail --watch", "windlass tail"),
             ("windlass enqueue mail --payload x", "QUEUE PAYLOAD"),
+            ("windlass exec ./send", "QUEUE ./send"),
+            ("windlass exec -j 4 /bin/send x", "QUEUE /bin/send"),
         ] {
             let hint = hint(line).unwrap_or_else(|| panic!("{line}"));
             assert!(hint.help.contains(help), "{line}: {}", hint.help);
@@ -185,5 +216,6 @@ mod tests {
             }
         }
         assert!(hint("windlass frobnicate").is_none());
+        assert!(hint("windlass enqueue ./send").is_none());
     }
 }

@@ -7,6 +7,7 @@ mod latency;
 mod queues;
 #[cfg(test)]
 mod sample;
+mod schedules;
 mod servers;
 mod workers;
 

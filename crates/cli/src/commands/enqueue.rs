@@ -135,7 +135,7 @@ async fn enqueue(
     until_known(|| store.enqueue(queue, jobs.clone())).await
 }
 
-fn headers(pairs: &[String]) -> Result<BTreeMap<String, String>> {
+pub(super) fn headers(pairs: &[String]) -> Result<BTreeMap<String, String>> {
     let pairs = pairs.iter().map(|pair| {
         let (name, value) = pair.split_once('=').ok_or_else(|| {
             Error::invalid("header", format!("{pair:?} has no ="), "use NAME=VALUE")
@@ -147,7 +147,10 @@ fn headers(pairs: &[String]) -> Result<BTreeMap<String, String>> {
 
 /// Returns the payload. If it is omitted but stdin has data, returns an error: `-` was probably
 /// forgotten.
-fn payload(argument: Option<OsString>, session: &mut Session) -> Result<windlass::Bytes> {
+pub(super) fn payload(
+    argument: Option<OsString>,
+    session: &mut Session,
+) -> Result<windlass::Bytes> {
     if let Some(argument) = argument {
         return bytes_or_stdin(argument);
     }

@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Pause(OnQueue<Pause>),
     /// Resume a paused queue
     Resume(OnQueue<Resume>),
-    /// Permanently delete all ready and scheduled jobs of a queue
+    /// Permanently delete all waiting jobs of a queue
     #[command(
         after_help = "Examples:\n  windlass queue purge mail --dry-run\n  windlass queue purge mail --yes"
     )]
@@ -112,7 +112,7 @@ async fn purge(arguments: PurgeArgs, session: &mut Session) -> Result<Exit> {
         verb: Purge::OP,
         which: "waiting".to_owned(),
         kind: None,
-        counts: vec![(queue.clone(), stats.ready + stats.scheduled)],
+        counts: vec![(queue.clone(), stats.waiting())],
         all_queues: false,
         and: "",
     };

@@ -1,6 +1,7 @@
 //! `windlass serve`: serves the HTTP API.
 
 mod listen;
+mod schedules;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -93,7 +94,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let server = open(&stores, options, session).await?;
     let stop = CancellationToken::new();
     let running = tokio::spawn(server.run(stop.clone()));
-    tokio::spawn(watch_store(stores, stop.clone()));
+    tokio::spawn(watch_store(stores.clone(), stop.clone()));
+    tokio::spawn(schedules::fire(stores, stop.clone()));
     signals.next().await;
     stop.cancel();
     Ok(finish(running, &mut signals).await)

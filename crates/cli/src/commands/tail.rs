@@ -14,6 +14,7 @@ use windlass::{Job, JobId, JobState, QueueName, Store, Timestamp};
 use windlass_api::{Error, timestamp};
 
 use self::details::{DetailReader, Details};
+use crate::commands::hint;
 use crate::exit::{Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
@@ -60,6 +61,7 @@ struct EventLine<'a> {
 /// Prints events until interrupted or stdout is closed.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     let store = session.store().await?;
+    hint::note_unused(store.as_ref(), &arguments.queue, session).await;
     let mut tail = Tail {
         store: store.as_ref(),
         output: session.output.clone(),

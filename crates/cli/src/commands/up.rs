@@ -125,7 +125,7 @@ async fn maintain(stores: Connections, stop: CancellationToken) {
 async fn maintain_all(store: &dyn Store) -> windlass::Result<()> {
     let mut all = Ok(());
     for queue in &store.queues().await? {
-        let maintained = store.maintain(queue, limits::PAGE).await;
+        let maintained = windlass_schedule::maintain(store, queue, limits::PAGE).await;
         all = all.and(maintained.map(drop));
     }
     all

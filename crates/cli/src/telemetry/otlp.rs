@@ -10,13 +10,15 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, sleep_until, timeout};
-use windlass_server::{CancellationToken, HttpClient, MetricsRecorder};
+use windlass_server::{CancellationToken, MetricsRecorder};
+use windlass_store_http::JsonPoster;
 
 use super::span::{Span, now_ns};
 use json::Resource;
 
-/// The variable with the URL of the collector.
+/// The variable with the URL of the collector, and the one with a file of authorities to trust.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 
 /// The most spans that wait to be sent, and the most in one request. Further ones are dropped.
 const WAITING_MAX: usize = 4096;
@@ -45,15 +47,22 @@ impl Exporter {
     pub(super) fn from_env() -> Option<Self> {
         let is_disabled = variable("OTEL_SDK_DISABLED").is_some_and(|value| value == "true");
         let endpoint = variable(ENDPOINT).filter(|_| !is_disabled)?;
-        if !endpoint.starts_with("http://") {
-            tracing::warn!(target: "windlass", "{ENDPOINT}: only http:// is supported; sending no traces and metrics; \
-                run a collector on this machine and set {ENDPOINT}=http://127.0.0.1:4318");
-            return None;
-        }
+        let (origin, path) = split_path(&endpoint);
+        let ca = variable(CERTIFICATE).filter(|_| origin.starts_with("https://"));
+        let poster = match JsonPoster::new(origin, ca.map(Into::into)) {
+            Ok(poster) => poster,
+            Err(error) => {
+                tracing::warn!(target: "windlass", "sending no traces and metrics: {ENDPOINT}: {error}; \
+                    write http://HOST:PORT or https://HOST:PORT");
+                return None;
+            }
+        };
         let every = variable("OTEL_METRIC_EXPORT_INTERVAL").and_then(|ms| ms.parse().ok());
         let collector = Collector {
             headers: headers(&variable("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default()),
             resource: Resource::new(variable("OTEL_SERVICE_NAME")),
+            base_path: path.trim_end_matches('/').to_owned(),
+            poster,
             endpoint,
             recorder: MetricsRecorder::install(),
             started_ns: now_ns(),
@@ -90,6 +99,13 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Splits a URL before its path.
+fn split_path(url: &str) -> (&str, &str) {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let path = url[host..].find('/').map_or(url.len(), |at| host + at);
+    url.split_at(path)
+}
+
 /// Parses `name=value,name=value`, with `%20` and the like in values.
 fn headers(text: &str) -> Vec<(String, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
@@ -117,6 +133,8 @@ fn headers(text: &str) -> Vec<(String, String)> {
 /// The collector, as the task that sends to it sees it.
 struct Collector {
     endpoint: String,
+    base_path: String,
+    poster: JsonPoster,
     headers: Vec<(String, String)>,
     resource: Resource,
     recorder: &'static MetricsRecorder,
@@ -173,24 +191,17 @@ impl Collector {
         let was_failing = std::mem::replace(&mut self.is_failing, failed.is_some());
         if let (Some(why), false) = (failed, was_failing) {
             // Without the headers, which may have secrets.
-            tracing::warn!(target: "windlass", "cannot send telemetry to {}{path}: {why}; jobs are not affected", self.endpoint);
+            tracing::warn!(target: "windlass", "cannot send telemetry to {}: {why}; jobs are not affected", self.endpoint);
         }
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<(), String> {
-        let url = self.endpoint.trim_end_matches('/');
-        let base = url.trim_start_matches("http://").split_once('/');
-        let path = base.map_or_else(|| path.to_owned(), |(_, base)| format!("/{base}{path}"));
-        let client = HttpClient::connect(url).await;
-        let mut client = client.map_err(|error| error.to_string())?;
-        let reply = client
-            .post_with(&path, &self.headers, body.to_string())
-            .await;
-        let status = reply.map_err(|error| error.to_string())?.status;
-        if status.is_success() {
-            Ok(())
-        } else {
-            Err(format!("the collector replied {status}"))
+        let path = format!("{}{path}", self.base_path);
+        let posted = self.poster.post(&path, &self.headers, body.to_string());
+        match posted.await {
+            Ok(200..300) => Ok(()),
+            Ok(status) => Err(format!("the collector replied {status}")),
+            Err(error) => Err(error.to_string()),
         }
     }
 }
@@ -210,6 +221,17 @@ async fn fill(spans: &mut Vec<Span>, waiting: &mut mpsc::Receiver<Span>, send_at
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_split_before_its_path() {
+        for (url, origin, path) in [
+            ("https://h:1/a/b", "https://h:1", "/a/b"),
+            ("http://h", "http://h", ""),
+            ("h/a", "h", "/a"),
+        ] {
+            assert_eq!(split_path(url), (origin, path));
+        }
+    }
 
     #[test]
     fn headers_are_decoded() {

@@ -1,5 +1,7 @@
 //! Completions, man pages and hints: what helps to find a command.
 
+use std::process::Command;
+
 use super::sandbox::{Ran, Sandbox, text};
 
 /// Returns the completions of the last word.
@@ -52,6 +54,13 @@ fn every_shell_has_a_script_that_asks_this_program() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = sandbox.run(&format!("completions {shell}")).ok().text();
         assert!(script.contains("WINDLASS_COMPLETE"), "{shell}: {script}");
+        let path = sandbox.path(shell);
+        std::fs::write(&path, script).unwrap();
+        // Shells that are installed check the syntax.
+        let is_checked = ["bash", "fish", "zsh"].contains(&shell);
+        if is_checked && let Ok(checked) = Command::new(shell).arg("-n").arg(&path).output() {
+            assert!(checked.status.success(), "{shell}: {checked:?}");
+        }
     }
 }
 

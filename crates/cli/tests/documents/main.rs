@@ -31,4 +31,5 @@ mod page;
 mod programs;
 mod readme;
 mod redis;
+mod schedules;
 mod shell;

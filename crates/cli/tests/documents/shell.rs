@@ -10,9 +10,6 @@ use crate::mask::mask;
 use crate::page::Step;
 use crate::sandbox::Sandbox;
 
-/// Part of a line that is optional: a worker that exits at that moment does not print it.
-const OPTIONAL_LINE: &str = "; it starts again in ";
-
 /// The shortest id, token or time. Shorter text that differs is not reused by later commands.
 const NAME_CHARS_MIN: usize = 20;
 
@@ -83,9 +80,10 @@ impl Shell {
             return;
         }
         let shown = self.expand(&step.shown);
-        let rest = self.match_stdout(lines(&shown), &outputs[0], &step.command);
+        let rest = self.match_stdout(shown.lines().collect(), &outputs[0], &step.command);
         // Lines on stderr come from several pipes, so their order is not fixed.
-        let (shown, printed) = (masked(&rest), masked(&lines(&outputs[1])));
+        let errors: Vec<_> = outputs[1].lines().collect();
+        let (shown, printed) = (masked(&rest), masked(&errors));
         assert_eq!(printed, shown, "$ {}", step.command);
     }
 
@@ -97,7 +95,7 @@ impl Shell {
         printed: &str,
         command: &str,
     ) -> Vec<&'a str> {
-        let mut printed = lines(printed).into_iter().peekable();
+        let mut printed = printed.lines().peekable();
         let mut rest = Vec::new();
         for line in shown {
             match printed.next_if(|printed| mask(printed) == mask(line)) {
@@ -133,12 +131,6 @@ impl Shell {
             }
         }
     }
-}
-
-/// The lines without optional ones.
-fn lines(text: &str) -> Vec<&str> {
-    let lines = text.lines().filter(|line| !line.contains(OPTIONAL_LINE));
-    lines.collect()
 }
 
 /// Lines with everything masked that differs from run to run, sorted.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use windlass_testkit::redis::until;
 
 use crate::sandbox::Sandbox;
 use crate::server::TestServer;
@@ -25,6 +26,28 @@ fn a_server_exits_cleanly_on_sigterm() {
     let (code, _) = server.terminate();
 
     assert_eq!(code, Some(0));
+}
+
+#[test]
+fn a_server_fires_schedules_without_a_worker() {
+    let sandbox = Sandbox::new();
+    let server = TestServer::new(&sandbox);
+    let path = "/v1/queues/q/schedules/s";
+    let put = r#"{"every":"1s","overlap":"allow"}"#;
+    server.request("PUT", path, put).json(200);
+
+    let fired = until("no instant fired", || {
+        let schedule = server.request("GET", path, "").json(200);
+        let has_fired = schedule["fired"].as_u64() > Some(0);
+        if has_fired {
+            Ok(schedule)
+        } else {
+            Err(schedule.to_string())
+        }
+    });
+
+    let job = fired["history"][0]["job"].as_str().unwrap();
+    assert!(job.starts_with("s@20"), "{fired}");
 }
 
 #[test]

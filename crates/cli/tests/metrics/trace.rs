@@ -2,9 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
 use crate::sandbox::{Ran, Sandbox};
@@ -19,14 +23,43 @@ struct Collector {
     received: Receiver<(String, Value)>,
 }
 
+/// A certificate or key for `127.0.0.1`, shared with the tests of Redis.
+fn tls_file(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../redis-link/tests/tls");
+    format!("{folder}/{name}")
+}
+
 impl Collector {
     fn start() -> Self {
+        Self::start_with("http", receive)
+    }
+
+    fn start_with_tls() -> Self {
+        let chain = CertificateDer::pem_file_iter(tls_file("server.pem")).unwrap();
+        let key = PrivateKeyDer::from_pem_file(tls_file("server.key")).unwrap();
+        let ring = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(ring)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain.map(Result::unwrap).collect(), key);
+        let config = Arc::new(config.unwrap());
+        Self::start_with("https", move |stream, sender| {
+            let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            receive(StreamOwned::new(connection, stream), sender);
+        })
+    }
+
+    fn start_with(
+        scheme: &str,
+        receive: impl Fn(TcpStream, &Sender<(String, Value)>) + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let endpoint = format!("{scheme}://{}", listener.local_addr().unwrap());
         let (sender, received) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                receive(&stream.unwrap(), &sender);
+                receive(stream.unwrap(), &sender);
             }
         });
         Self { endpoint, received }
@@ -52,10 +85,12 @@ impl Collector {
     }
 }
 
-fn receive(stream: &TcpStream, sender: &Sender<(String, Value)>) {
+fn receive(stream: impl Read + Write, sender: &Sender<(String, Value)>) {
     let mut reader = BufReader::new(stream);
     let (mut request, mut bytes) = (String::new(), 0);
-    reader.read_line(&mut request).unwrap();
+    if reader.read_line(&mut request).is_err() {
+        return; // the client does not trust the certificate
+    }
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
@@ -70,8 +105,8 @@ fn receive(stream: &TcpStream, sender: &Sender<(String, Value)>) {
     reader.read_exact(&mut body).unwrap();
     let path = request.split(' ').nth(1).unwrap().to_owned();
     let _ = sender.send((path, serde_json::from_slice(&body).unwrap()));
-    let mut stream = stream;
-    stream
+    reader
+        .get_mut()
         .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
         .unwrap();
 }
@@ -146,6 +181,37 @@ fn a_collector_gets_one_trace_from_the_enqueue_to_the_attempt_in_another_process
 }
 
 #[test]
+fn a_collector_with_tls_is_used_if_its_certificate_is_trusted() {
+    let sandbox = Sandbox::new();
+    let collector = Collector::start_with_tls();
+    let endpoint = format!("{}/base/", collector.endpoint);
+    let enqueue = |ca: &str| {
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", &tls_file(ca)),
+        ];
+        run(&sandbox, &["enqueue", "mail", "x"], &variables).stderr
+    };
+
+    let refused = enqueue("stranger.pem");
+    assert!(refused.contains("cannot send telemetry"), "{refused}");
+    let missing = enqueue("missing.pem");
+    assert!(missing.contains("missing.pem"), "{missing}");
+    let accepted = enqueue("ca.pem");
+    assert!(!accepted.contains("telemetry"), "{accepted}");
+
+    let spans = collector.next("/base/v1/traces");
+    let name = &spans["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["name"];
+    assert_eq!(name, "enqueue mail");
+    assert!(
+        collector
+            .received
+            .try_iter()
+            .all(|(path, _)| path != "/base/v1/traces")
+    );
+}
+
+#[test]
 fn a_failed_attempt_is_an_error_in_its_trace() {
     let sandbox = Sandbox::new();
     let collector = Collector::start();
@@ -199,6 +265,7 @@ fn a_trace_is_carried_without_a_collector_too() {
         "",
         r#"{"id":"own","payload":"x","headers":{"Traceparent":"mine"}}"#,
     );
+    post("/batch", r#"{"jobs":[{"id":"batch","payload":"x"}]}"#);
     exec(&sandbox, "mail", &[]);
 
     let job = |id: &str| {
@@ -207,7 +274,7 @@ fn a_trace_is_carried_without_a_collector_too() {
             .ok()
             .json()
     };
-    for id in ["cli", "http"] {
+    for id in ["cli", "http", "batch"] {
         assert_eq!(job(id)["result"], parent, "{id}");
     }
     assert_eq!(job("http")["headers"]["tracestate"], "a=b");

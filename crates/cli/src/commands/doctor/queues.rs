@@ -6,7 +6,7 @@ use std::time::Duration;
 use windlass::store::{Partitions, Settings, Stats, WorkerRecord};
 use windlass::{QueueName, Store, duration};
 
-use super::Check;
+use super::{Check, schedules};
 use crate::exit::Result;
 
 /// If a job waits longer than this although there are workers, there are too few.
@@ -36,6 +36,11 @@ pub(super) async fn examine(
         if is_redis {
             found.extend(size(queue, &stats, &store.settings(queue).await?));
         }
+        if stats.schedules > 0 {
+            found.extend(
+                schedules::examine(store, queue, &stats, has_worker(queue, workers)).await?,
+            );
+        }
         if found.is_empty() {
             let message = format!(
                 "{} ready, {} scheduled, {} running",
@@ -55,15 +60,7 @@ fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> 
         // The number of partitions grows automatically.
         Partitions::Auto => return None,
     };
-    let jobs = [
-        stats.ready,
-        stats.scheduled,
-        stats.running,
-        stats.succeeded,
-        stats.dead,
-        stats.cancelled,
-    ];
-    let jobs: u64 = jobs.iter().sum();
+    let jobs = stats.jobs();
     if jobs <= settings.partition_at.saturating_mul(partitions)
         && stats.bytes <= PARTITION_BYTES_MAX.saturating_mul(partitions)
     {
@@ -87,6 +84,11 @@ fn size(queue: &QueueName, stats: &Stats, settings: &Settings) -> Option<Check> 
     ))
 }
 
+fn has_worker(queue: &QueueName, workers: &[WorkerRecord]) -> bool {
+    let mut live = workers.iter().filter(|worker| !worker.is_silent());
+    live.any(|worker| worker.new.queues.contains(queue))
+}
+
 fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Vec<Check> {
     let name = format!("queue {queue}");
     let warn = |message: String, fix: String| Check::warn(&name, message, fix);
@@ -98,9 +100,7 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Ve
             format!("resume it with `windlass queue resume {queue}`"),
         ));
     }
-    let has_worker = workers
-        .iter()
-        .any(|worker| !worker.is_silent() && worker.new.queues.contains(queue));
+    let has_worker = has_worker(queue, workers);
     if stats.ready > 0 && !has_worker && !stats.is_paused {
         let message = format!(
             "{} jobs ready, but no worker claims from this queue",
@@ -108,7 +108,7 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Ve
         );
         checks.push(warn(
             message,
-            format!("start a worker, for example `windlass exec --queue {queue} -- CMD`"),
+            format!("start a worker, for example `windlass exec {queue} CMD`"),
         ));
     }
     let oldest = stats.oldest_ms.map(Duration::from_millis);

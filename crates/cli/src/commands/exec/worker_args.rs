@@ -38,7 +38,7 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "ADDR", value_parser = metrics_address)]
     metrics: Option<SocketAddr>,
 
-    /// Exit when the queues are drained: nothing ready, scheduled or running
+    /// Exit when the queues are drained: nothing waiting or running
     #[arg(long)]
     burst: bool,
 

@@ -169,9 +169,9 @@ fn lines(change: Change, counts: &ChangeCounts) -> Vec<String> {
 
 /// The states that a change applies to, and their name.
 const fn states(change: Change) -> (&'static [JobState], &'static str) {
-    use JobState::{Cancelled, Dead, Ready, Running, Scheduled, Succeeded};
+    use JobState::{Cancelled, Dead, Pending, Ready, Running, Scheduled, Succeeded};
     match change {
-        Change::Cancel => (&[Scheduled, Ready, Running], "waiting and running"),
+        Change::Cancel => (&[Pending, Scheduled, Ready, Running], "waiting and running"),
         Change::Retry => (&[Dead], "dead"),
         Change::Delete => (&[Succeeded, Dead, Cancelled], "finished"),
         Change::Promote => (&[Scheduled], "scheduled"),
@@ -220,6 +220,7 @@ async fn plan(
 
 const fn stored(stats: &Stats, state: JobState) -> u64 {
     match state {
+        JobState::Pending => stats.pending,
         JobState::Scheduled => stats.scheduled,
         JobState::Ready => stats.ready,
         JobState::Running => stats.running,

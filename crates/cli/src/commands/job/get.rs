@@ -49,6 +49,7 @@ pub(in crate::commands) fn fields(job: &JobReply) -> Vec<(&'static str, Option<S
             job.cancel_requested.then(|| "yes".to_owned()),
         ),
         ("unique key", job.unique_key.clone()),
+        ("schedule", job.schedule.clone()),
         ("headers", (!headers.is_empty()).then(|| headers.join("\n"))),
         ("payload", job.payload.clone()),
         ("payload (base64)", job.payload_base64.clone()),

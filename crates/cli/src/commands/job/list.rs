@@ -122,7 +122,7 @@ fn print(jobs: &[JobReply], is_all: bool, output: &mut Output) {
                 job.priority.to_string()
             },
             format!("{}/{}", job.attempt, job.max_attempts),
-            age(job, now),
+            age_of(job, now),
             job.kind.clone().unwrap_or_default(),
             error(job),
         ]
@@ -134,16 +134,19 @@ fn print(jobs: &[JobReply], is_all: bool, output: &mut Output) {
 }
 
 /// How long the job has been in its state, or `in 5m` until it is due.
-fn age(job: &JobReply, now: Timestamp) -> String {
+fn age_of(job: &JobReply, now: Timestamp) -> String {
     let state = JobState::from_text(job.state);
     let since = match state {
         Some(JobState::Scheduled | JobState::Ready) => Some(&job.due_at),
+        Some(JobState::Pending) => Some(&job.created_at),
         Some(JobState::Running) => job.started_at.as_ref(),
         _ => job.finished_at.as_ref(),
     };
-    let Some(since) = since.and_then(|text| timestamp::parse(text).ok()) else {
-        return String::new();
-    };
+    let since = since.and_then(|text| timestamp::parse(text).ok());
+    since.map_or_else(String::new, |since| age(state, since, now))
+}
+
+fn age(state: Option<JobState>, since: Timestamp, now: Timestamp) -> String {
     if state == Some(JobState::Scheduled) {
         return format!("in {}", duration::short(since.since(now)));
     }
@@ -201,6 +204,13 @@ async fn why_empty(store: &dyn Store, queue: &QueueName, list: &List) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_age_is_the_time_since_then_or_until_the_job_is_due() {
+        let [early, late] = [1_000, 301_000].map(Timestamp::from_ms);
+        assert_eq!(age(Some(JobState::Dead), early, late), "5m");
+        assert_eq!(age(Some(JobState::Scheduled), late, early), "in 5m");
+    }
 
     #[test]
     fn a_cursor_of_all_queues_names_its_queue() {

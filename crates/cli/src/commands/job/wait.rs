@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use windlass::{JobId, JobState, QueueName, Store};
+use windlass_api::Code;
 use windlass_api::request::{Wait, WaitReply};
 
+use crate::commands::hint;
 use crate::commands::verb::{OnQueue, Print, store_for};
 use crate::exit::{Exit, Result};
 use crate::output::{Output, escape};
@@ -33,9 +35,15 @@ pub(super) async fn run(arguments: OnQueue<Wait>, session: &mut Session) -> Resu
     let store = store_for(&wait, &queue, session).await?;
     let id = JobId::new(&wait.id)?;
     let reply = tokio::select! {
-        reply = wait.wait(store.as_ref(), &queue, None) => reply?,
+        reply = wait.wait(store.as_ref(), &queue, None) => reply,
         never = show_progress(store.as_ref(), &queue, &id) => match never {},
     };
+    if let Err(error) = &reply
+        && error.code == Code::NotFound
+    {
+        hint::note_unused(store.as_ref(), &[queue], session).await;
+    }
+    let reply = reply?;
     reply.show(session);
     Ok(exit_of(reply.state()))
 }

@@ -16,7 +16,7 @@ const ROUNDS_MAX: usize = 20;
 /// Command-line arguments.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Deletes all jobs of the queue, its settings, stats and remembered ids. Refused while jobs run. \
+    after_help = "Deletes all jobs of the queue, its settings, stats and remembered ids. Refused while jobs run, or if it has schedules. \
     The next job creates the queue again, with default settings.\n\n\
     Example:\n  windlass queue delete mail --dry-run"
 )]
@@ -43,15 +43,14 @@ pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let stats = store.stats(&queue).await?;
     let stats = stats.ok_or_else(|| Error::queue_not_found(&queue))?;
     check_running(&queue, stats.running)?;
-    let waiting = stats.ready + stats.scheduled;
+    if stats.schedules > 0 {
+        return Err(Error::queue_has_schedules(&queue).into());
+    }
     let plan = Plan {
         verb: "delete",
         which: "stored".to_owned(),
         kind: None,
-        counts: vec![(
-            queue.clone(),
-            waiting + stats.succeeded + stats.dead + stats.cancelled,
-        )],
+        counts: vec![(queue.clone(), stats.jobs())],
         all_queues: false,
         and: ", and the queue",
     };
@@ -84,6 +83,7 @@ async fn delete(store: &dyn Store, queue: &QueueName) -> Result<u64> {
         jobs += delete_jobs(store, queue).await?;
         match store.delete_queue(queue).await? {
             QueueDeletion::Deleted | QueueDeletion::NotFound => return Ok(jobs),
+            QueueDeletion::HasSchedules => return Err(Error::queue_has_schedules(queue).into()),
             QueueDeletion::HasJobs => {
                 let stats = store.stats(queue).await?.unwrap_or_default();
                 check_running(queue, stats.running)?;

@@ -24,11 +24,13 @@ impl Print for Vec<QueueReply> {
             ];
             let mut row = vec![queue.queue.clone()];
             row.extend(counts.map(|count| count.to_string()));
+            row.extend([queue.pending, queue.schedules].map(some_or_empty));
             row.push(oldest(queue));
             row.push(if queue.paused { "paused" } else { "" }.to_owned());
             row
         };
-        let header = "queue ready scheduled running succeeded dead cancelled oldest";
+        let header =
+            "queue ready scheduled running succeeded dead cancelled pending schedules oldest";
         let header: Vec<_> = header.split(' ').chain([""]).collect();
         output.table(&header, self.iter().map(row));
     }
@@ -43,7 +45,7 @@ impl Print for QueueReply {
             .map(|(priority, count)| format!("p{priority}: {count}"))
             .collect();
         let by_priority = (!by_priority.is_empty()).then(|| by_priority.join(", "));
-        let stale = Some(self.stale_entries).filter(|count| *count > 0);
+        let some = |count: u64| Some(count).filter(|count| *count > 0);
         output.fields(vec![
             ("queue", Some(self.queue.clone())),
             ("paused", self.paused.then(|| "yes".to_owned())),
@@ -51,12 +53,14 @@ impl Print for QueueReply {
             ("by priority", by_priority),
             ("oldest ready", self.oldest_ms.map(|_| oldest(self))),
             ("scheduled", number(self.scheduled)),
+            ("pending", some(self.pending).and_then(number)),
             ("running", number(self.running)),
             ("succeeded", number(self.succeeded)),
             ("dead", number(self.dead)),
             ("cancelled", number(self.cancelled)),
             ("bytes", number(self.bytes)),
-            ("stale entries", stale.and_then(number)),
+            ("stale entries", some(self.stale_entries).and_then(number)),
+            ("schedules", some(self.schedules).and_then(number)),
             ("total enqueued", number(self.total.enqueued)),
             ("total succeeded", number(self.total.succeeded)),
             ("total dead", number(self.total.dead)),
@@ -65,6 +69,15 @@ impl Print for QueueReply {
             ("enqueued, last minute", number(self.last_minute.enqueued)),
             ("finished, last minute", number(self.last_minute.finished)),
         ]);
+    }
+}
+
+/// A count, or nothing if it is 0: few queues have any, and a column without values is left out.
+fn some_or_empty(count: u64) -> String {
+    if count == 0 {
+        String::new()
+    } else {
+        count.to_string()
     }
 }
 

@@ -8,10 +8,11 @@ use windlass::{JobState, QueueName};
 use windlass_api::{JobReply, QueueReply, WorkerReply};
 
 /// The states of jobs in the order of the tabs.
-pub(super) const STATES: [JobState; 6] = [
+pub(super) const STATES: [JobState; 7] = [
     JobState::Ready,
     JobState::Running,
     JobState::Scheduled,
+    JobState::Pending,
     JobState::Dead,
     JobState::Succeeded,
     JobState::Cancelled,
@@ -42,6 +43,7 @@ pub(super) struct QueueNumbers {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Numbers {
     pub(super) ready: u64,
+    pub(super) pending: u64,
     pub(super) scheduled: u64,
     pub(super) running: u64,
     pub(super) dead: u64,
@@ -88,6 +90,7 @@ impl Snapshot {
         self.total = Numbers::default();
         for it in &self.queues {
             self.total.ready += it.queue.ready;
+            self.total.pending += it.queue.pending;
             self.total.scheduled += it.queue.scheduled;
             self.total.running += it.queue.running;
             self.total.dead += it.queue.dead;

@@ -76,8 +76,12 @@ impl View<'_> {
             Page::Job(queue, id) => format!(" > {queue} > {}", escape(id)),
         };
         let title = format!("windlass top  {}{page}", escape(&model.store));
+        let pending = match total.pending {
+            0 => String::new(),
+            pending => format!("  pending {}", number(pending)),
+        };
         let numbers = format!(
-            "ready {}  scheduled {}  running {}  dead {}  in {}/s  out {}/s  workers {}",
+            "ready {}{pending}  scheduled {}  running {}  dead {}  in {}/s  out {}/s  workers {}",
             number(total.ready),
             number(total.scheduled),
             number(total.running),

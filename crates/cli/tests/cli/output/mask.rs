@@ -139,6 +139,8 @@ fn name_of(word: &str) -> Option<&'static str> {
         Some("ID")
     } else if word.len() == 16 && word.chars().all(is_hex) {
         Some("BOOT")
+    } else if word.len() == 20 && word.starts_with("run-") && word[4..].chars().all(is_hex) {
+        Some("run-NONCE")
     } else if word.len() == 64 && word.chars().all(is_hex) {
         Some("HEX")
     } else if is_age(word) {

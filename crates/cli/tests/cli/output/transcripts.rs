@@ -314,6 +314,98 @@ pub(super) const TRANSCRIPTS: &[Transcript] = &[
         ],
     ),
     (
+        "windlass-schedules-apply",
+        &[
+            "schedules apply missing.toml",
+            "schedules apply - --prune <<< {\"set\":\"billing\",\"schedules\":[{\"queue\":\"reports\",\"name\":\"nightly\",\"cron\":\"30 2 * * *\",\"from\":\"2035-01-01T00:00:00Z\"}]}",
+            "schedules apply - --prune <<< {\"set\":\"billing\",\"schedules\":[{\"queue\":\"reports\",\"name\":\"nightly\",\"cron\":\"30 2 * * *\",\"from\":\"2035-01-01T00:00:00Z\"}]}",
+            "schedules apply - --prune <<< {\"set\":\"billing\",\"schedules\":[]}",
+            "schedules apply - <<< {\"schedules\":[{\"queue\":\"reports\",\"name\":\"nightly\",\"cron\":\"30 2 * * *\",\"tz\":\"UTC\"}]}",
+            "schedules apply - --prune <<< {\"schedules\":[]}",
+        ],
+    ),
+    (
+        "windlass-schedules-backfill",
+        &[
+            "@schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "schedules backfill reports nightly 2035-04-01T00:00:00Z 2035-04-03T00:00:00Z",
+            "schedules backfill reports nightly 2035-04-01T00:00:00Z 2035-04-04T00:00:00Z",
+            "schedules backfill reports nightly 2035-04-03T00:00:00Z 2035-04-01T00:00:00Z",
+        ],
+    ),
+    (
+        "windlass-schedules-delete",
+        &[
+            "@schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "schedules delete reports nightly",
+            "schedules delete reports nightly",
+        ],
+    ),
+    (
+        "windlass-schedules-list",
+        &[
+            "@schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "@schedules put cache refresh --every 1h --from 2035-01-01T00:00:00Z ''",
+            "@schedules pause cache refresh",
+            "schedules list",
+            "schedules list nowhere",
+        ],
+    ),
+    (
+        "windlass-schedules-next",
+        &[
+            "@schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "schedules next reports nightly -n 3",
+            "@schedules put reports half --cron '*/30 * * * *' --zone Europe/Berlin --from 2035-10-27T23:30:00Z ''",
+            "schedules next reports half -n 7",
+            "schedules next reports unknown",
+        ],
+    ),
+    (
+        "windlass-schedules-pause",
+        &[
+            "@schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "schedules pause reports nightly",
+            "schedules pause reports unknown",
+        ],
+    ),
+    (
+        "windlass-schedules-put",
+        &[
+            "schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "schedules put reports nightly --every 1h --from 2035-01-01T00:00:00Z hello",
+            "schedules put reports bad --cron '61 * * * *' hello",
+            "schedules put reports bad --cron '* * * * *' --zone Mars/Base hello",
+            "schedules put reports bad --every 1500ms hello",
+        ],
+    ),
+    (
+        "windlass-schedules-resume",
+        &[
+            "@schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "@schedules pause reports nightly",
+            "schedules resume reports nightly",
+        ],
+    ),
+    (
+        "windlass-schedules-run",
+        &[
+            "@schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "schedules run reports nightly",
+            "schedules run reports nightly",
+            "schedules run reports nightly --force",
+        ],
+    ),
+    (
+        "windlass-schedules-show",
+        &[
+            "@schedules put reports nightly --cron '30 2 * * *' --zone Europe/Berlin --from 2035-03-24T00:00:00Z hello",
+            "schedules show reports nightly",
+            "schedules show reports unknown",
+        ],
+    ),
+    (
         "windlass-snooze",
         &[
             "@enqueue mail hello --id 1",
