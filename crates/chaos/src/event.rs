@@ -35,6 +35,8 @@ pub enum Event {
     Claimed(JobLease),
     /// What decides the order of a claimed job.
     Ordered(JobLease, JobOrder),
+    /// Claimed a job of a schedule, which was created at this time, in milliseconds.
+    Fired(JobId, u64),
     /// About to renew all its leases.
     Renewing,
     /// The lease of this token was renewed.
@@ -110,6 +112,7 @@ impl fmt::Display for Event {
                 let JobLease { id, token } = lease;
                 write!(f, "ordered {id} {token} {priority} {attempt} {expiries}")
             }
+            Self::Fired(id, created_ms) => write!(f, "fired {id} {created_ms}"),
             Self::Renewing => f.write_str("renewing"),
             Self::Renewed(token) => write!(f, "renewed {token}"),
             Self::Completing(lease) => write!(f, "completing {} {}", lease.id, lease.token),
@@ -169,6 +172,10 @@ impl Event {
             "claiming" => Self::Claiming,
             "claimed" => Self::Claimed(lease(rest)?),
             "ordered" => ordered(rest)?,
+            "fired" => {
+                let (id, created_ms) = rest.split_once(' ')?;
+                Self::Fired(JobId::new(id).ok()?, created_ms.parse().ok()?)
+            }
             "renewing" => Self::Renewing,
             "renewed" => Self::Renewed(rest.parse().ok()?),
             "completing" => Self::Completing(lease(rest)?),
@@ -235,6 +242,7 @@ mod tests {
             "6 claiming",
             "7 claimed a 12-0000beef",
             "7 ordered a 12-0000beef 5 2 1",
+            "7 fired s@run-1 1700000000000",
             "8 renewing",
             "9 renewed 12-0000beef",
             "10 completing a 12-0000beef",

@@ -270,6 +270,7 @@ fn early_losses(process: &ProcessLog, lease: Duration) -> Vec<(&JobLease, u64)> 
 /// I8: the store's stats match the listing.
 fn stats_are_right(listing: &[ListedJob], stats: &Stats, violations: &mut Vec<Violation>) {
     let kept = [
+        (JobState::Pending, stats.pending),
         (JobState::Scheduled, stats.scheduled),
         (JobState::Ready, stats.ready),
         (JobState::Running, stats.running),

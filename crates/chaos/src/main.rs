@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use windlass_chaos::roles::event_log::EventLog;
 use windlass_chaos::roles::stop::Stop;
 use windlass_chaos::roles::{
-    ActorContext, drainer, enqueuer, producer, racer, runtime_worker, waiter, worker,
+    ActorContext, drainer, enqueuer, producer, racer, runtime_worker, scheduled, waiter, worker,
 };
 use windlass_core::{LeaseTime, QueueName, Result, Store};
 use windlass_store_redis::RedisStore;
@@ -42,6 +42,8 @@ enum Role {
     Worker(worker::Arguments),
     /// Runs the real worker runtime until SIGTERM, or asked to stop
     RuntimeWorker(runtime_worker::Arguments),
+    /// Fires and completes the jobs of schedules until asked to stop
+    Scheduled,
     /// Claims and completes until the queue is empty
     Drainer,
     /// Enqueues jobs one by one
@@ -84,6 +86,7 @@ async fn run(arguments: Arguments, events: &EventLog) -> Result<()> {
         Role::Producer(own) => producer::run(context, own, &Stop::on_end_of_input()).await,
         Role::Worker(own) => worker::run(context, own, &Stop::on_end_of_input()).await,
         Role::RuntimeWorker(own) => runtime_worker::run(context, &arguments.store, own).await,
+        Role::Scheduled => scheduled::run(context, &Stop::on_end_of_input()).await,
         Role::Drainer => drainer::run(context).await,
         Role::Sequential(own) => enqueuer::sequential(context, own).await,
         Role::Concurrent(own) => enqueuer::concurrent(context, own).await,

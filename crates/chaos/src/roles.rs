@@ -7,6 +7,7 @@ pub mod event_log;
 pub mod producer;
 pub mod racer;
 pub mod runtime_worker;
+pub mod scheduled;
 pub mod stop;
 pub mod waiter;
 pub mod worker;

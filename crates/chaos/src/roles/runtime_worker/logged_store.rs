@@ -6,12 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::store::{
     Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Limits, Maintained, NewWorker, Page, QueueDeletion, Renewed, Setting, Settings, Snooze, Stats,
-    Watch, WorkerCommand, WorkerRecord,
+    Limits, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
+    SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
+    WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
-    OutcomeStatus, QueueName, Renewal, Result, Store, Target,
+    OutcomeStatus, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target,
 };
 
 use crate::event::Event;
@@ -224,6 +225,54 @@ impl Store for LoggedStore {
         limit: usize,
     ) -> Result<Page<Job>> {
         self.store.list(queue, filter, from, limit).await
+    }
+
+    async fn put_schedule(
+        &self,
+        queue: &QueueName,
+        schedule: Schedule,
+        is_paused: Option<bool>,
+    ) -> Result<SchedulePut> {
+        self.store.put_schedule(queue, schedule, is_paused).await
+    }
+
+    async fn refill_schedules(&self, queue: &QueueName, refills: Vec<Refill>) -> Result<()> {
+        self.store.refill_schedules(queue, refills).await
+    }
+
+    async fn run_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        run: Run,
+    ) -> Result<Option<Vec<Ran>>> {
+        self.store.run_schedule(queue, name, run).await
+    }
+
+    async fn change_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+        change: ScheduleChange,
+    ) -> Result<bool> {
+        self.store.change_schedule(queue, name, change).await
+    }
+
+    async fn schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+    ) -> Result<Option<ScheduleRecord>> {
+        self.store.schedule(queue, name).await
+    }
+
+    async fn schedules(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<ScheduleRecord>> {
+        self.store.schedules(queue, from, limit).await
     }
 
     async fn register(&self, worker: NewWorker) -> Result<()> {
