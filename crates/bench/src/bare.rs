@@ -10,7 +10,7 @@ pub(crate) use blocking_pop::blocking_pop;
 use redis::BareRedis;
 use sqlite::BareSqlite;
 
-use crate::plan::Plan;
+use crate::plan::LoadPlan;
 use crate::target::LoadTarget;
 use crate::tasks::Tasks;
 
@@ -28,7 +28,7 @@ impl Bare {
     /// `None` if the target is not a single plain server or file.
     pub(crate) async fn open(
         target: &LoadTarget,
-        plan: &Plan,
+        plan: &LoadPlan,
         tasks: &Tasks,
     ) -> Result<Option<Self>> {
         if let Some(path) = target.path() {

@@ -8,7 +8,7 @@ use windlass::Result;
 use crate::aof::Aof;
 use crate::context::BenchContext;
 use crate::measure::{Metrics, Round, over};
-use crate::plan::{Arguments, Plan};
+use crate::plan::{Arguments, LoadPlan};
 use crate::processes::WorkerProcesses;
 use crate::progress::ProgressReport;
 use crate::report::{Measured, Report};
@@ -23,7 +23,7 @@ const MAIN_METRICS: [&str; 4] = ["per_s", "wait_ms.p50", "pickup_ms.p50", "laten
 #[derive(Debug)]
 pub struct Bench {
     targets: Vec<LoadTarget>,
-    plan: Plan,
+    plan: LoadPlan,
     program: PathBuf,
     tasks: Tasks,
     processes: Mutex<WorkerProcesses>,
@@ -33,7 +33,7 @@ impl Bench {
     /// A run on these targets. `program` is started as a worker process with
     /// [`worker::SUBCOMMAND`](crate::worker::SUBCOMMAND), a queue and a file, and must call
     /// [`worker::run`](crate::worker::run).
-    pub fn new(targets: Vec<LoadTarget>, plan: Plan, program: PathBuf) -> Self {
+    pub fn new(targets: Vec<LoadTarget>, plan: LoadPlan, program: PathBuf) -> Self {
         Self {
             targets,
             plan,
@@ -125,7 +125,7 @@ impl Bench {
         ended
     }
 
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &LoadPlan {
         &self.plan
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use windlass::{Client, NewJob, Result, StoreUrl};
 
 use crate::load::{enqueue_bulk, payload};
-use crate::plan::Plan;
+use crate::plan::LoadPlan;
 use crate::probe::Probe;
 use crate::processes::WorkerProcesses;
 use crate::progress::ProgressReport;
@@ -22,7 +22,7 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// One target and its plan.
 pub(crate) struct BenchContext<'a> {
     pub(crate) target: &'a LoadTarget,
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a LoadPlan,
     pub(crate) tasks: &'a Tasks,
     pub(crate) progress: &'a dyn ProgressReport,
     /// The program to start as a worker process, with the subcommand `bench-worker`.

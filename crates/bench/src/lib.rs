@@ -5,7 +5,7 @@
 //!
 //! # Map
 //!
-//! In reading order: [`Arguments`] choose scenarios and a [`Plan`], which defines the load; a
+//! In reading order: [`Arguments`] choose scenarios and a [`LoadPlan`], which defines the load; a
 //! [`LoadTarget`] is a temporary store, and a [`Bench`] runs a [`Scenario`] on one or more targets and
 //! returns a [`Report`] for each, or a [`QuickReport`] without a scenario. [`worker`] is the worker
 //! process of the crash scenario; [`WorkerProcesses`] runs several of them. [`ended_jobs`] lists
@@ -39,7 +39,7 @@ pub use aof::Aof;
 pub use bench::Bench;
 pub use ended::{ended_jobs, keep_ended};
 pub use measure::{Metric, Spread};
-pub use plan::{Arguments, Plan};
+pub use plan::{Arguments, LoadPlan};
 pub use processes::WorkerProcesses;
 pub use progress::ProgressReport;
 pub use quick::{Limit, QuickReport, Ratio, WaitTimes};

@@ -26,7 +26,7 @@ pub struct Arguments {
 
     #[expect(missing_docs, reason = "clap would print it")]
     #[command(flatten)]
-    pub plan: Plan,
+    pub plan: LoadPlan,
 
     /// Also measure the bare engine and print the ratio; scenarios always do
     #[arg(long)]
@@ -35,7 +35,7 @@ pub struct Arguments {
 
 /// The load of a run.
 #[derive(Debug, Clone, Args)]
-pub struct Plan {
+pub struct LoadPlan {
     /// Number of jobs [default: depends on the scenario]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) jobs: Option<u64>,
@@ -120,7 +120,7 @@ impl Arguments {
     }
 }
 
-impl Plan {
+impl LoadPlan {
     /// Validates payload and batch, whose limits depend on each other.
     pub fn check(&self) -> Result<()> {
         let limits = Limits::default();

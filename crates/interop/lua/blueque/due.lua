@@ -1,4 +1,4 @@
--- due: moves due tasks from the schedule to the end of the queue, the earliest first.
+-- due: moves due delayed tasks to the end of the queue, the earliest first.
 -- args: maximum number of tasks
 -- reply: number of ids checked, number of tasks moved (ids without a record are only removed)
 local due = redis.call('ZRANGEBYSCORE', k_scheduled, '-inf', now, 'LIMIT', 0, ARGV[3])

@@ -1,4 +1,4 @@
--- enqueue: adds a task to the end of the queue or, if it is due later, to the schedule.
+-- enqueue: adds a task to the end of the queue or, if it is due later, to the delayed ones.
 -- args: id, parameters, eta (seconds; empty: now)
 -- reply: pending, scheduled, or known (the id already exists, nothing changes)
 local id, parameters, eta = ARGV[3], ARGV[4], ARGV[5]

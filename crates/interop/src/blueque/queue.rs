@@ -65,7 +65,7 @@ impl BluequeQueue {
         Ok(task.map_or_else(|| "pending".to_owned(), |task| task.status))
     }
 
-    /// Moves due tasks from the schedule to the end of the queue and returns their number. Must be
+    /// Moves due delayed tasks to the end of the queue and returns their number. Must be
     /// called regularly.
     pub async fn enqueue_due_tasks(&self) -> Result<u64> {
         let mut moved = 0;

@@ -22,7 +22,7 @@ use crate::commands::runner::{Runner, RunnerArguments, until_signal};
 /// How long one call waits for a task.
 const LISTEN: Duration = Duration::from_secs(5);
 
-/// Interval between checks of the schedule.
+/// Interval between checks for due tasks.
 const DUE_EVERY: Duration = Duration::from_secs(1);
 
 /// Interval between cleans.

@@ -52,7 +52,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         target: Target,
     },
-    /// Move due tasks from the schedule to the end of the queue
+    /// Move due delayed tasks to the end of the queue
     Due {
         /// Queue name
         queue: String,

@@ -28,7 +28,7 @@ impl Processor {
 
     async fn dispatch_into(&self, queue: &QueueName, outgoing: &mut Outgoing) -> Result<()> {
         // Requeue jobs that were not accepted in time first, so that they are assigned first.
-        self.store.maintain(queue, PAGE).await?;
+        windlass_schedule::maintain(self.store.as_ref(), queue, PAGE).await?;
         let stats = self.store.stats(queue).await?;
         if stats.is_none_or(|stats| stats.ready == 0 || stats.is_paused) {
             return Ok(());

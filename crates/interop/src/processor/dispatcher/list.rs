@@ -217,6 +217,7 @@ fn parse_state(name: &str) -> Result<JobState> {
         "queued" => Ok(JobState::Ready),
         "dispatched" | "accepted" | "processing" => Ok(JobState::Running),
         "finished" => Ok(JobState::Succeeded),
+        "pending" => Ok(JobState::Pending),
         "scheduled" => Ok(JobState::Scheduled),
         "dead" => Ok(JobState::Dead),
         "cancelled" => Ok(JobState::Cancelled),
@@ -226,7 +227,7 @@ fn parse_state(name: &str) -> Result<JobState> {
                 "unknown name {:?}",
                 name.chars().take(40).collect::<String>()
             ),
-            "use queued, scheduled, dispatched, accepted, processing, finished, dead or cancelled",
+            "use queued, pending, scheduled, dispatched, accepted, processing, finished, dead or cancelled",
         )),
     }
 }
