@@ -95,6 +95,8 @@ impl ImportedSchedule {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::Timestamp;
+
     use super::*;
 
     #[test]
@@ -111,6 +113,19 @@ mod tests {
                 is_schedule,
                 "{line}"
             );
+        }
+    }
+
+    #[test]
+    fn a_schedule_that_has_ended_is_not_exported() {
+        let json = r#"{"name":"a","every":"1m","times":2}"#;
+        let (schedule, _) = fields::read::<PutSchedule>(json)
+            .and_then(PutSchedule::into_schedule)
+            .expect("valid");
+        let mut record = ScheduleRecord::new(schedule, Timestamp::default());
+        for (fired, is_exported) in [(1, true), (2, false)] {
+            record.total.fired = fired;
+            assert_eq!(ExportedSchedule::new(&record).is_some(), is_exported);
         }
     }
 

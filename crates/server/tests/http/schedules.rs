@@ -56,8 +56,7 @@ async fn apply_puts_schedules_only_in_queues_of_the_token() {
 
 #[tokio::test]
 async fn apply_prunes_only_with_a_token_for_all_queues() {
-    let fixture =
-        Fixture::with_tokens(&[("mail", "admin", "mail-*"), ("all", "admin", "*")]).await;
+    let fixture = Fixture::with_tokens(&[("mail", "admin", "mail-*"), ("all", "admin", "*")]).await;
     let both = json!({"set":"a","schedules": in_queues(&["mail-1", "post"])});
     TestClient::json(&apply(&fixture, "all", both).await, 200);
 
