@@ -168,7 +168,7 @@ impl Importer {
                 bar.suspend(|| self.output.results(&[put], line));
             }
             // Concerns this schedule only: the queue has too many.
-            Err(error) if error.code == Code::Conflict => self.report(error.at_line(number)),
+            Err(error) if error.code == Code::Conflict => self.report(&error.at_line(number)),
             Err(error) => return Err(error.into()),
         }
         Ok(())
@@ -218,13 +218,13 @@ impl Importer {
     }
 
     fn reject(&mut self, number: u64, error: &CoreError) {
-        self.report(Error::from(error).at_line(number));
+        self.report(&Error::from(error).at_line(number));
     }
 
-    fn report(&mut self, error: Error) {
+    fn report(&mut self, error: &Error) {
         self.counts.bad += 1;
         let bar = self.bar.clone();
-        bar.suspend(|| self.output.error(&error));
+        bar.suspend(|| self.output.error(error));
     }
 }
 
