@@ -25,6 +25,7 @@ use crate::word::{self, Word};
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[group(multiple = true)]
 #[serde(default, deny_unknown_fields)]
+#[serde(expecting = "an object with the fields of a job, such as payload")]
 pub struct EnqueueRequest {
     /// The payload. A string is stored as its bytes, any other JSON as its exact text.
     #[serde(

@@ -201,7 +201,7 @@ impl Error {
         Self::new(
             Code::NotFound,
             format!("schedule {name} not found in queue {queue}"),
-            format!("list the schedules with `windlass schedules list {queue}`"),
+            "list the schedules of all queues with `windlass schedules list`",
         )
     }
 

@@ -16,7 +16,7 @@
 //!
 //! [`timestamp`] and [`content`] convert times and bytes to and from JSON; [`depth`] limits nesting, and
 //! [`fields`] parses one object. [`request`] has a type for each op; [`Request`] is any of them, and
-//! [`dispatch`](mod@dispatch) has the table of ops and executes it; [`route`] is how an op is called over HTTP. [`undelivered`] returns jobs whose reply was not delivered; [`lines`] reads and writes lines. [`enqueue`] is the JSON form of a new job. [`job`], [`claim`], [`change`], [`queue`], [`schedule`],
+//! [`dispatch`](mod@dispatch) has the table of ops and executes it; [`route`] is how an op is called over HTTP. [`undelivered`] returns jobs whose reply was not delivered; [`lines`] reads and writes lines. [`enqueue`] is the JSON form of a new job, [`import`] a line of an import. [`job`], [`claim`], [`change`], [`queue`], [`schedule`],
 //! [`worker`] and [`maintenance`] are replies. [`retry`] is the JSON form of retry delays, and [`word`] keeps the fixed words of replies. Replies convert back to the values of core, for a client of a remote store. [`trace`] carries a trace from a request to a job. [`error`] is the JSON form of errors, and [`code`] the table of
 //! their codes. [`wait_for_end`] waits for outcomes.
 
@@ -29,6 +29,7 @@ pub mod dispatch;
 pub mod enqueue;
 pub mod error;
 pub mod fields;
+pub mod import;
 pub mod job;
 pub mod lines;
 pub mod maintenance;
@@ -50,6 +51,7 @@ pub use dispatch::{Reply, Request, dispatch, dispatch_until};
 pub use enqueue::{EnqueueReply, EnqueueRequest};
 pub use error::{Error, ErrorReply};
 pub use fields::Fields;
+pub use import::{ExportedSchedule, ImportLine, ImportedSchedule};
 pub use job::JobReply;
 pub use maintenance::{MaintenanceReply, RepairReply};
 pub use queue::{QueueReply, SettingsReply};

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::schedule::instant_text;
+use windlass_core::schedule::{KNOWN_FOREVER, instant_text};
 use windlass_core::store::{
     Occurrence, PlannedInstant, ScheduleEnd, ScheduleRecord, ScheduleTotals, SkipReason, Times,
 };
 use windlass_core::time::as_ms;
 use windlass_core::{Error, JobId, QueueName, Result, Timestamp, duration};
+use windlass_schedule::Plan;
 
 use crate::timestamp;
 use crate::word::{self, Word};
@@ -40,7 +41,7 @@ pub struct ScheduleReply {
     pub every: Option<String>,
     /// Whether it is paused.
     pub paused: bool,
-    /// The next instants that the store knows, up to 10.
+    /// The next instants, up to 10 of those in the next 32 days, or the first one after them.
     pub next: Vec<String>,
     /// How many instants enqueued a job.
     pub fired: u64,
@@ -111,7 +112,6 @@ impl ScheduleReply {
             Times::Cron { pattern, zone } => (Some(pattern.clone()), Some(zone.clone()), None),
             Times::Every { period, .. } => (None, None, Some(duration::format(*period))),
         };
-        let next = record.instants.iter().take(NEXT_MAX.min(left(record)));
         let text = |id: &JobId| id.to_string();
         Self {
             queue: queue.to_string(),
@@ -121,7 +121,7 @@ impl ScheduleReply {
             zone,
             every,
             paused: record.is_paused,
-            next: next.map(|instant| instant_text(instant.at)).collect(),
+            next: next(record),
             fired: record.total.fired,
             missed: record.total.missed,
             skipped: record.total.skipped,
@@ -168,6 +168,19 @@ impl ScheduleReply {
             history: history.collect::<Result<_>>()?,
         })
     }
+}
+
+/// Returns the next instants. A store knows none of a rare schedule, such as a yearly one.
+fn next(record: &ScheduleRecord) -> Vec<String> {
+    let known = record.instants.iter().map(|instant| instant.at);
+    let later = || {
+        let plan = Plan::new(&record.schedule.rule).ok()?;
+        plan.after(record.known_until).next()
+    };
+    let is_rare = record.instants.is_empty() && record.known_until < KNOWN_FOREVER;
+    let later = is_rare.then(later).flatten();
+    let next = known.chain(later).take(NEXT_MAX.min(left(record)));
+    next.map(instant_text).collect()
 }
 
 /// Returns how often a schedule may still fire.

@@ -102,7 +102,9 @@ impl Schedule {
         }
         if self.job.payload.len() > SCHEDULE_PAYLOAD_MAX {
             let help = "store large data elsewhere and put a reference to it into the payload";
-            return invalid("its payload is larger than 64 KiB", help);
+            let size = self.job.payload.len();
+            let why = format!("its payload has {size} bytes; maximum {SCHEDULE_PAYLOAD_MAX}");
+            return invalid(&why, help);
         }
         if self.job.unique_key.is_some()
             && matches!(self.overlap, Overlap::Buffer | Overlap::Cancel)

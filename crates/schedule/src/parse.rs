@@ -10,6 +10,9 @@ use windlass_core::{Error, ErrorKind, Result};
 const FIELDS: &str =
     "write 5 fields (minute hour day month weekday), or 6 with seconds first, such as `30 2 * * *`";
 
+const NICKNAMES: &str = "write the fields: `0 * * * *` for @hourly, `0 0 * * *` for @daily, `0 0 * * 0` for \
+    @weekly, `0 0 1 * *` for @monthly, `0 0 1 1 *` for @yearly";
+
 /// A cron pattern in a time zone.
 #[derive(Debug, Clone)]
 pub struct CronPattern {
@@ -30,7 +33,11 @@ impl CronPattern {
         let fields: Vec<_> = pattern.split_whitespace().collect();
         let ([minute, hour, _, _, _] | [_, minute, hour, _, _, _]) = fields[..] else {
             let count = fields.len();
-            let why = format!("cron pattern {pattern:?} has {count} fields");
+            let noun = if count == 1 { "field" } else { "fields" };
+            let why = format!("cron pattern {pattern:?} has {count} {noun}");
+            if pattern.trim_start().starts_with('@') {
+                return Err(Error::new(ErrorKind::Invalid, why, NICKNAMES));
+            }
             return Err(invalid(why));
         };
         let parser = CronParser::builder()
@@ -85,7 +92,14 @@ fn reason(error: &CronError) -> String {
     match error {
         CronError::InvalidPattern(why)
         | CronError::IllegalCharacters(why)
-        | CronError::ComponentError(why) => why.trim_end_matches('.').to_owned(),
+        | CronError::ComponentError(why) => {
+            // The parser quotes what it made of the names.
+            if why.contains("illegal character") {
+                return "illegal characters; names have three letters, such as MON or JAN"
+                    .to_owned();
+            }
+            why.trim_end_matches('.').to_owned()
+        }
         other => other.to_string(),
     }
 }
@@ -99,12 +113,13 @@ mod tests {
         for (pattern, zone, expected) in [
             ("", "UTC", "has 0 fields"),
             ("* * * *", "UTC", "has 4 fields"),
-            ("@daily", "UTC", "has 1 fields"),
+            ("@daily", "UTC", "has 1 field"),
             ("0 0 1 1 * 2030 1", "UTC", "has 7 fields"),
             ("61 * * * *", "UTC", "minute \"61\": "),
             ("0 0 24 * * *", "UTC", "hour \"24\": "),
             ("0 0 * * 9", "UTC", "weekday \"9\": "),
             ("a b c d e", "UTC", "illegal"),
+            ("0 0 * * MONDAY", "UTC", "such as MON"),
             ("0 0 30 2 *", "UTC", "never matches"),
             ("0 0 * * *", "Mars/Base", "unknown time zone \"Mars/Base\""),
         ] {

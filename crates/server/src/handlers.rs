@@ -97,6 +97,7 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
     }
     let store = state.store.as_ref();
     let mut reply = dispatch_until(store, queue.as_ref(), op, &state.stopping).await?;
+    report_schedules(state, &reply);
     if let Reply::Workers(workers) = &mut reply {
         let grant = &request.caller.grant;
         workers.retain(|worker| grant.allows_worker(worker.queues.iter().map(String::as_str)));
@@ -106,6 +107,20 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response)
+}
+
+/// Reports the queues in which the request put schedules.
+fn report_schedules(state: &AppState, reply: &Reply) {
+    let mut names: Vec<&String> = match reply {
+        Reply::PutSchedule(schedule) => vec![&schedule.queue],
+        Reply::ApplySchedules(applied) => applied.schedules.iter().map(|one| &one.queue).collect(),
+        _ => return,
+    };
+    // A list of schedules is ordered by queue.
+    names.dedup();
+    for queue in names.into_iter().flat_map(QueueName::new) {
+        state.report_schedules(&queue);
+    }
 }
 
 /// Returns the trace that a request belongs to: jobs that it enqueues inherit it.

@@ -23,6 +23,9 @@ use crate::state::{BATCH_BYTES_MAX, BODY_BYTES_MAX};
 /// The query parameters that are numbers.
 const NUMERIC: [&str; 5] = ["limit", "priority", "max_attempts", "max", "count"];
 
+/// The query parameters that are true or false.
+const BOOLEAN: [&str; 2] = ["full", "schedules"];
+
 /// The most query parameters of a request; no route accepts as many.
 const QUERY_FIELDS_MAX: usize = 64;
 
@@ -162,8 +165,12 @@ impl ApiRequest {
                     HttpError::new(Code::Invalid, why, format!("use a value such as {name}=10"))
                 })?;
                 fields.put(&name, &number)?;
-            } else if name == "full" {
-                fields.put(&name, &(text == "true"))?;
+            } else if BOOLEAN.contains(&name.as_ref()) {
+                let is_set = text.parse::<bool>().map_err(|_| {
+                    let why = format!("invalid query parameter {name}: expected true or false");
+                    HttpError::new(Code::Invalid, why, format!("use {name}=true, or omit it"))
+                })?;
+                fields.put(&name, &is_set)?;
             } else {
                 fields.put(&name, &text)?;
             }

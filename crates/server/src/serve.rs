@@ -18,7 +18,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Error, ErrorKind, Result, Store};
+use windlass_core::{Error, ErrorKind, QueueName, Result, Store};
 
 use crate::connections::{Connection, Connections};
 use crate::extra::ExtraRoute;
@@ -54,6 +54,8 @@ pub struct Options {
     pub store_kind: &'static str,
     /// A route of another system (default: none).
     pub extra: Option<Arc<dyn ExtraRoute>>,
+    /// Receives the queues in which a request puts schedules, unless it is full (default: none).
+    pub put_schedules: Option<mpsc::Sender<QueueName>>,
     /// The most open connections.
     pub connections_max: usize,
     /// The most open connections of one address (for IPv6, a /64) without a valid token.
@@ -90,6 +92,7 @@ impl Options {
             hosts: Vec::new(),
             store_kind: "memory",
             extra: None,
+            put_schedules: None,
             connections_max: 8192,
             address_connections_max: 256,
             requests_max: 8192,

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use windlass_api::Route;
-use windlass_core::Store;
+use windlass_core::{QueueName, Store};
 
 use crate::budget::Budget;
 use crate::caller::{Caller, Limits};
@@ -43,6 +43,8 @@ pub(crate) struct AppState {
     pub(crate) store_kind: &'static str,
     /// The route of another crate.
     pub(crate) extra: Option<Arc<dyn ExtraRoute>>,
+    /// Receives the queues in which a request puts schedules.
+    put_schedules: Option<mpsc::Sender<QueueName>>,
     /// The `OpenAPI` document and the page `/docs`, once they were requested.
     pub(crate) openapi: OnceLock<Bytes>,
     pub(crate) page: OnceLock<Bytes>,
@@ -96,6 +98,7 @@ impl AppState {
             hosts: options.hosts,
             store_kind: options.store_kind,
             extra: options.extra,
+            put_schedules: options.put_schedules,
             openapi: OnceLock::new(),
             page: OnceLock::new(),
             stopping: CancellationToken::new(),
@@ -113,6 +116,13 @@ impl AppState {
     /// Returns the route of another crate, if there is one.
     pub(crate) fn extra_route(&self) -> Option<&'static Route> {
         self.extra.as_ref().map(|extra| extra.route())
+    }
+
+    /// Reports a queue in which a request puts schedules. If the receiver is behind, it has to search.
+    pub(crate) fn report_schedules(&self, queue: &QueueName) {
+        if let Some(sender) = &self.put_schedules {
+            let _ = sender.try_send(queue.clone());
+        }
     }
 
     /// Returns whether no token is required.

@@ -35,8 +35,8 @@ pub(crate) enum Handler {
 /// The routes that are not ops.
 #[rustfmt::skip]
 const OTHERS: &[(Handler, Route)] = &[
-    (Handler::Import, Route::new(POST, "/v1/queues/{queue}/jobs/import", Scope::Enqueue, "import", "Enqueues one job per line of NDJSON and streams one reply line for each")),
-    (Handler::Export, Route::new(GET, "/v1/queues/{queue}/jobs/export", Scope::Read, "export", "Exports all jobs with their payloads, one per line of NDJSON").with_request::<ExportRequest>()),
+    (Handler::Import, Route::new(POST, "/v1/queues/{queue}/jobs/import", Scope::Enqueue, "import", "Enqueues one job per line of NDJSON, or puts a schedule, and streams one reply line for each")),
+    (Handler::Export, Route::new(GET, "/v1/queues/{queue}/jobs/export", Scope::Read, "export", "Exports all jobs with their payloads, and the schedules, one per line of NDJSON").with_request::<ExportRequest>()),
     (Handler::Payload, Route::new(GET, "/v1/queues/{queue}/jobs/{id}/payload", Scope::Read, "payload", "Returns the payload of a job as raw bytes")),
     (Handler::Result, Route::new(GET, "/v1/queues/{queue}/jobs/{id}/result", Scope::Read, "result", "Returns the result of a job as raw bytes")),
     (Handler::Events, Route::new(GET, EVENTS, Scope::Read, "events", "Streams job events as server-sent events").with_request::<EventsRequest>()),

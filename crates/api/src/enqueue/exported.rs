@@ -10,7 +10,7 @@ use crate::fields::Fields;
 const MARKER_FIELDS: [&str; 2] = ["id", "created_at"];
 
 /// Fields that the new job does not inherit.
-const IGNORED_FIELDS: [&str; 16] = [
+const IGNORED_FIELDS: [&str; 15] = [
     "queue",
     "attempt",
     "expiries",
@@ -25,12 +25,11 @@ const IGNORED_FIELDS: [&str; 16] = [
     "reason",
     "worker",
     "lease_until",
-    "cancel_requested",
     "schedule",
 ];
 
 /// Parses an exported job as a new one. Returns `None` if the text is not an exported job. Rejects
-/// finished jobs: importing one would run it again.
+/// finished and cancelled jobs, which would run again, and pending ones: a new job waits for no other.
 pub(super) fn read(text: &str) -> Option<Result<EnqueueRequest>> {
     let fields = Fields::parse(text).ok()?;
     let is_exported = MARKER_FIELDS.iter().all(|name| fields.has(name));
@@ -40,6 +39,11 @@ pub(super) fn read(text: &str) -> Option<Result<EnqueueRequest>> {
 fn into_new(mut fields: Fields) -> Result<Fields> {
     if let Some(state) = fields.take::<String>("state")? {
         check_state(&state)?;
+    }
+    if fields.take::<bool>("cancel_requested")? == Some(true) {
+        let why = "the exported job was asked to stop";
+        let help = "skip it, or remove its field cancel_requested to run it again";
+        return Err(Error::invalid("job", why, help));
     }
     for name in IGNORED_FIELDS {
         fields.take::<IgnoredAny>(name)?;
@@ -63,9 +67,15 @@ fn check_state(text: &str) -> Result<()> {
             let help = "skip it, or remove its field state to run it again";
             Err(Error::invalid("job", why, help))
         }
+        Some(JobState::Pending) => {
+            let why = "the exported job waits for the previous job of its schedule";
+            let help = "let that job end and export again, or remove the field state to import \
+                this one without waiting";
+            Err(Error::invalid("job", why, help))
+        }
         Some(_) => Ok(()),
         None => {
-            let expected = ["pending", "scheduled", "ready", "running"];
+            let expected = ["scheduled", "ready", "running"];
             Err(Error::unknown("state", text, &expected))
         }
     }

@@ -183,6 +183,21 @@ fn an_exported_job_that_is_finished_is_not_run_again_by_accident() {
 }
 
 #[test]
+fn an_exported_job_that_waits_for_another_or_was_asked_to_stop_is_not_run_by_accident() {
+    for (from, to, field) in [
+        ("running", "pending", "field state"),
+        (
+            r#""cancel_requested":false"#,
+            r#""cancel_requested":true"#,
+            "field cancel_requested",
+        ),
+    ] {
+        let error = job(&EXPORTED.replace(from, to)).unwrap_err();
+        assert!(error.help().contains(field), "{error:?}");
+    }
+}
+
+#[test]
 fn a_field_that_no_exported_job_has_is_still_rejected() {
     for bad in [
         EXPORTED.replace("expiries", "expires_in"),

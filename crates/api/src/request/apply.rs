@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 use windlass_core::limits::{PAGE, SCHEDULES_MAX};
 use windlass_core::store::{ScheduleChange, ScheduleRecord};
 use windlass_core::{Error as CoreError, QueueName, Result, Schedule, ScheduleName, Store};
@@ -11,6 +12,7 @@ use windlass_core::{Error as CoreError, QueueName, Result, Schedule, ScheduleNam
 use super::schedule::put_result;
 use super::{ApiResult, StoreRequest};
 use crate::error::Error;
+use crate::fields;
 use crate::schedule::PutSchedule;
 use crate::word::{self, Word};
 
@@ -20,6 +22,7 @@ use crate::word::{self, Word};
 #[serde(deny_unknown_fields)]
 pub struct ApplySchedules {
     /// The schedules, each with its field `queue`.
+    #[serde(deserialize_with = "read_each")]
     pub schedules: Vec<PutSchedule>,
     /// The set that they belong to, such as the name of the service that applies them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,6 +116,29 @@ impl ApplySchedules {
         }
         Ok(checked)
     }
+}
+
+/// Parses the schedules one by one, so that an error says which one it is about.
+fn read_each<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PutSchedule>, D::Error> {
+    let schedules = Vec::<Box<RawValue>>::deserialize(from)?;
+    let read = |(index, raw): (usize, &RawValue)| {
+        fields::read(raw.get()).map_err(|error| {
+            let name =
+                fields::read::<Named>(raw.get()).map_or_else(|_| String::new(), |it| it.name);
+            let name = schedule_name(&name, index);
+            let error = error.to_string();
+            let why = error.strip_prefix("invalid request: ").unwrap_or(&error);
+            serde::de::Error::custom(format_args!("schedule {name}: {why}"))
+        })
+    };
+    let schedules = schedules.iter().map(AsRef::as_ref);
+    schedules.enumerate().map(read).collect()
+}
+
+/// The name of a schedule that may have invalid fields.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
 }
 
 fn schedule_name(name: &str, index: usize) -> String {

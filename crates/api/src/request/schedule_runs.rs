@@ -10,7 +10,7 @@ use windlass_core::{Error as CoreError, JobId, QueueName, Result, ScheduleName, 
 use windlass_schedule::{ClockNote, Plan};
 
 use super::schedule::record;
-use super::{ApiResult, QueueRequest};
+use super::{ApiResult, QueueRequest, number};
 use crate::enqueue::{EnqueueReply, TimeValue};
 use crate::error::Error;
 use crate::schedule::left;
@@ -140,7 +140,8 @@ pub struct NextInstants {
     /// Name of the schedule
     pub name: String,
     /// The number of instants, up to 100 (default: 10).
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = number::<usize>("count", "use 1 to 100"))]
     #[arg(help = "Number of instants, up to 100 [default: 10]")]
     pub count: Option<usize>,
 }

@@ -29,7 +29,7 @@ pub struct PutSchedule {
     /// Cron pattern with 5 fields (minute hour day month weekday), or 6 with seconds first
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
-    #[arg(required_unless_present = "every", conflicts_with = "every")]
+    #[arg(conflicts_with = "every")]
     pub cron: Option<String>,
     /// Time zone of the pattern, such as Europe/Berlin [default: UTC]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,6 +156,13 @@ impl PutSchedule {
         }
         rule.from = time("from", &self.from)?;
         rule.until = time("until", &self.until)?;
+        if rule
+            .from
+            .zip(rule.until)
+            .is_some_and(|(from, until)| until < from)
+        {
+            return invalid("until is before from", "swap the two times, or omit one");
+        }
         Ok(rule)
     }
 }
@@ -289,6 +296,11 @@ mod tests {
             (r#","every":"soon""#, "every"),
             (r#","every":"1s","jitter":"25h""#, "24h"),
             (r#","every":"1s","from":"tomorrow""#, "from"),
+            (
+                r#","every":"1s","from":9,"until":8"#,
+                "until is before from",
+            ),
+            (r#","every":"1s","job":"x""#, "fields of a job"),
             (r#","every":"1s","missed":"some""#, "missed"),
             (
                 r#","every":"1s","missed":"last","missed_max":3"#,

@@ -32,7 +32,8 @@ use crate::telemetry::Telemetry;
     NDJSON: one JSON object per line. All fields are optional: payload (a string is stored as its bytes, any \
     other JSON as its text), payload_base64 (for binary data), id, kind, priority, delay, at, unique_key, \
     max_attempts, timeout, expires, headers (an object of strings). They mean the same as the options. Jobs printed \
-    by `job get --json` or exported over HTTP are also accepted, unless they have ended. An invalid line is \
+    by `job get --json` or exported over HTTP are also accepted, unless they have ended, and so are exported \
+    schedules. An invalid line is \
     reported with its number and skipped; the exit code is then 1.\n\n\
     Examples:\n  \
     windlass enqueue mail 'dear Ann' --delay 10m\n  \

@@ -22,7 +22,7 @@ use crate::session::Session;
 pub(crate) enum Command {
     /// List the schedules of one queue, or of all
     #[command(
-        after_help = "NEXT is the time until the next instant.\n\nExample:\n  windlass schedules list reports"
+        after_help = "NEXT is the time until the next instant, or its date if it is more than 32 days away.\n\nExample:\n  windlass schedules list reports"
     )]
     List(ListArgs),
     /// Show a schedule with its next instants and its history

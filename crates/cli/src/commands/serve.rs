@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use windlass::runtime::Connections;
 use windlass::{QueueName, StoreUrl};
@@ -86,7 +87,9 @@ struct Reply<'a> {
 /// Serves until a signal.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
     // Validate the flags before a store is created.
-    let options = arguments.http.options()?;
+    let mut options = arguments.http.options()?;
+    let (sender, reported) = mpsc::channel(schedules::REPORTED_MAX);
+    options.put_schedules = Some(sender);
     let mut signals = Signals::listen()?;
     let Some(stores) = worker_args::stores(session, arguments.process, &mut signals).await? else {
         return Ok(Exit::Ok);
@@ -95,7 +98,7 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let stop = CancellationToken::new();
     let running = tokio::spawn(server.run(stop.clone()));
     tokio::spawn(watch_store(stores.clone(), stop.clone()));
-    tokio::spawn(schedules::fire(stores, stop.clone()));
+    tokio::spawn(schedules::fire(stores, reported, stop.clone()));
     signals.next().await;
     stop.cancel();
     Ok(finish(running, &mut signals).await)

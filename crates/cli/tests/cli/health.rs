@@ -63,6 +63,19 @@ fn jobs_without_a_worker_paused_queues_and_dead_jobs_are_reported() {
 }
 
 #[test]
+fn a_schedule_whose_queue_has_no_worker_is_reported() {
+    let sandbox = Sandbox::new();
+    sandbox.run("schedules put q hourly --every 1h x").ok();
+    let ran = sandbox.run("doctor --json").ok();
+    assert_check(&ran, "queue q", "warn", "no worker claims from this queue");
+
+    register(&sandbox, "w-1", env!("CARGO_PKG_VERSION"));
+
+    let ran = sandbox.run("doctor --json").ok();
+    assert_eq!(statuses(&ran, "queue q"), ["ok"]);
+}
+
+#[test]
 fn an_audit_of_a_consistent_store_finds_nothing() {
     let sandbox = Sandbox::new();
     sandbox

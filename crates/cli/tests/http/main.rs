@@ -15,6 +15,7 @@ mod test_store;
 
 mod due;
 mod log;
+mod moving;
 mod pull_worker;
 mod secrets;
 mod server;

@@ -32,10 +32,27 @@ fn a_server_exits_cleanly_on_sigterm() {
 fn a_server_fires_schedules_without_a_worker() {
     let sandbox = Sandbox::new();
     let server = TestServer::new(&sandbox);
-    let path = "/v1/queues/q/schedules/s";
     let put = r#"{"every":"1s","overlap":"allow"}"#;
-    server.request("PUT", path, put).json(200);
+    server
+        .request("PUT", "/v1/queues/q/schedules/s", put)
+        .json(200);
+    // In another process, and in a queue that the server knows by then.
+    sandbox
+        .run("schedules put q other --every 1s --overlap allow x")
+        .ok();
+    sandbox.run("queue pause idle").ok();
+    sandbox
+        .run("schedules put idle third --every 1s --overlap allow x")
+        .ok();
 
+    for (queue, name) in [("q", "s"), ("q", "other"), ("idle", "third")] {
+        assert_fires(&server, queue, name);
+    }
+}
+
+/// Waits until a schedule has fired.
+fn assert_fires(server: &TestServer, queue: &str, name: &str) {
+    let path = &format!("/v1/queues/{queue}/schedules/{name}");
     let fired = until("no instant fired", || {
         let schedule = server.request("GET", path, "").json(200);
         let has_fired = schedule["fired"].as_u64() > Some(0);
@@ -47,7 +64,7 @@ fn a_server_fires_schedules_without_a_worker() {
     });
 
     let job = fired["history"][0]["job"].as_str().unwrap();
-    assert!(job.starts_with("s@20"), "{fired}");
+    assert!(job.starts_with(&format!("{name}@20")), "{fired}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Export: all jobs of a queue with their payloads, as NDJSON that can be imported again.
+//! Export: all jobs of a queue with their payloads, and its schedules, as NDJSON that can be imported again.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_api::request::{List, QueueRequest};
-use windlass_api::{Code, Error, JobReply};
+use windlass_api::{Code, Error, ExportedSchedule, JobReply};
+use windlass_core::store::Cursor;
 use windlass_core::{Job, JobId, JobState, QueueName, Store};
 
 use super::HandlerResult;
@@ -22,6 +23,9 @@ const CHUNK_BYTES: usize = 256 * 1024;
 /// The memory of an export: the chunk being built, the next one and the one being sent, each with a
 /// last job of up to 2 MiB of payload and result, as base64.
 const EXPORT_BYTES: usize = 3 * (CHUNK_BYTES + 3 * 1024 * 1024);
+
+/// Schedules per chunk. With payloads of 64 KiB, every byte escaped as six, they are as large as a job.
+const SCHEDULES_PAGE: usize = 8;
 
 /// Streams all matching jobs, page by page. A slow reader slows down the export.
 pub(super) fn export(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResult {
@@ -47,6 +51,8 @@ pub(crate) struct ExportRequest {
     state: Option<String>,
     /// Export only jobs of this kind.
     kind: Option<String>,
+    /// Whether to export the schedules too (default: true, or false with `state` or `kind`).
+    schedules: Option<bool>,
 }
 
 /// A running export.
@@ -56,11 +62,18 @@ struct Export {
     /// Export only jobs in these states; if empty, all jobs.
     states: Vec<JobState>,
     kind: Option<String>,
+    has_schedules: bool,
 }
 
 impl Export {
     fn new(store: Arc<dyn Store>, request: &ApiRequest) -> Result<Self, HttpError> {
-        let ExportRequest { state, kind } = request.query_fields()?.read()?;
+        let ExportRequest {
+            state,
+            kind,
+            schedules,
+        } = request.query_fields()?.read()?;
+        // Part of the jobs is rarely meant to bring schedules along, which would then fire in two stores.
+        let has_schedules = schedules.unwrap_or(state.is_none() && kind.is_none());
         let names = state.iter().flat_map(|states| states.split(','));
         let states: Option<Vec<_>> = names.map(JobState::from_text).collect();
         let states = states.ok_or_else(|| {
@@ -75,6 +88,7 @@ impl Export {
             queue,
             states,
             kind,
+            has_schedules,
         })
     }
 
@@ -98,6 +112,15 @@ impl Export {
     }
 
     async fn write(&self, chunks: &ChunkSender) -> Result<(), Error> {
+        let is_connected = self.write_jobs(chunks).await?;
+        if is_connected && self.has_schedules {
+            self.write_schedules(chunks).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the client still reads.
+    async fn write_jobs(&self, chunks: &ChunkSender) -> Result<bool, Error> {
         let (store, queue) = (self.store.as_ref(), &self.queue);
         let mut cursor = None;
         loop {
@@ -112,13 +135,31 @@ impl Export {
                 if chunk.len() >= CHUNK_BYTES {
                     let full = Bytes::from(std::mem::take(&mut chunk));
                     if chunks.send(full).await.is_err() {
-                        return Ok(());
+                        return Ok(false);
                     }
                 }
             }
             let is_connected = chunk.is_empty() || chunks.send(Bytes::from(chunk)).await.is_ok();
             cursor = page.next;
             if cursor.is_none() || !is_connected {
+                return Ok(is_connected);
+            }
+        }
+    }
+
+    /// Last, so that an import has all jobs before a schedule fires.
+    async fn write_schedules(&self, chunks: &ChunkSender) -> Result<(), Error> {
+        let (store, queue) = (self.store.as_ref(), &self.queue);
+        let mut from: Option<Cursor> = None;
+        loop {
+            let page = store.schedules(queue, from, SCHEDULES_PAGE).await?;
+            let mut chunk = Vec::new();
+            for schedule in page.items.iter().filter_map(ExportedSchedule::new) {
+                write_line(&mut chunk, &schedule);
+            }
+            let is_connected = chunk.is_empty() || chunks.send(Bytes::from(chunk)).await.is_ok();
+            from = page.next;
+            if from.is_none() || !is_connected {
                 return Ok(());
             }
         }

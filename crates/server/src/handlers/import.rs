@@ -1,4 +1,4 @@
-//! Import: one job per line of NDJSON, with one reply line for each.
+//! Import: one job or schedule per line of NDJSON, with one reply line for each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,12 @@ use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use serde::Serialize;
 use windlass_api::lines::{InputLine, LineSplitter};
-use windlass_api::{Code, EnqueueReply, EnqueueRequest, Error, TraceHeaders, depth};
-use windlass_core::{JobId, NewJob, QueueName, Store};
+use windlass_api::{
+    Code, EnqueueReply, EnqueueRequest, Error, ImportLine, ImportedSchedule, PutSchedule, Scope,
+    TraceHeaders, depth,
+};
+use windlass_core::limits::SCHEDULE_PAYLOAD_MAX;
+use windlass_core::{JobId, NewJob, QueueName};
 
 use super::HandlerResult;
 use super::stream::{ChunkSender, streamed, write_line};
@@ -46,7 +50,8 @@ pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerR
         ));
     }
     let import = Import {
-        store: Arc::clone(&state.store),
+        state: Arc::clone(state),
+        may_put_schedules: request.caller.grant.has(Scope::Admin),
         queue: request.queue()?,
         key: IdempotencyKey::from_headers(&request.headers)?,
         trace: super::trace(&request.headers),
@@ -68,27 +73,42 @@ pub(super) fn import(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerR
 
 /// A running import.
 struct Import {
-    store: Arc<dyn Store>,
+    state: Arc<AppState>,
+    /// Whether the caller has the scope of the op: the route requires only that of jobs.
+    may_put_schedules: bool,
     queue: QueueName,
     key: Option<IdempotencyKey>,
     trace: Option<TraceHeaders>,
     /// How long the next chunk of the body may take.
     chunk_timeout: Duration,
-    /// Lines of the next batch: jobs to enqueue, and invalid lines to report in order.
-    pending: Vec<(u64, Result<NewJob, Error>)>,
+    /// Lines of the next batch: what to store, and invalid lines to report in order.
+    pending: Vec<(u64, Result<Stored, Error>)>,
     pending_bytes: usize,
     line: u64,
     output: Vec<u8>,
 }
 
+/// What a line adds to the store.
+#[derive(Debug)]
+enum Stored {
+    Job(Box<NewJob>),
+    Schedule(Box<PutSchedule>),
+}
+
 /// The reply to one line.
 #[derive(Debug, Serialize)]
-struct LineReply<'a> {
+struct LineReply {
     line: u64,
     #[serde(flatten)]
-    reply: Option<EnqueueReply>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a Error>,
+    reply: Imported,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Imported {
+    Job(EnqueueReply),
+    Schedule(ImportedSchedule),
+    Error { error: Error },
 }
 
 /// The import stopped before the end of its input.
@@ -139,7 +159,7 @@ impl Import {
     /// Adds a line to the batch. Empty lines are ignored.
     fn add(&mut self, line: &InputLine) {
         self.line += 1;
-        let job = match line {
+        let stored = match line {
             InputLine::Truncated(_) => {
                 let why = format!("line too long; maximum {LINE_BYTES_MAX} bytes");
                 let help = "store large data elsewhere and put a reference to it into the job";
@@ -149,20 +169,37 @@ impl Import {
                 if line.trim_ascii().is_empty() {
                     return;
                 }
-                self.job(line)
+                self.parse(line)
             }
         };
-        self.pending_bytes += job.as_ref().map_or(0, |job| job.payload.len());
-        self.pending.push((self.line, job));
+        self.pending_bytes += match &stored {
+            Ok(Stored::Job(job)) => job.payload.len(),
+            Ok(Stored::Schedule(_)) => SCHEDULE_PAYLOAD_MAX,
+            Err(_) => 0,
+        };
+        self.pending.push((self.line, stored));
     }
 
-    fn job(&self, line: &[u8]) -> Result<NewJob, Error> {
+    fn parse(&self, line: &[u8]) -> Result<Stored, Error> {
         let text = std::str::from_utf8(line).map_err(|_| {
             let help = "send binary payloads as payload_base64";
             Error::new(Code::Invalid, "the line is not UTF-8", help)
         })?;
         depth::check(text)?;
-        let mut request = EnqueueRequest::from_json(text)?;
+        match ImportLine::parse(text)? {
+            ImportLine::Job(request) => Ok(Stored::Job(Box::new(self.job(*request)?))),
+            ImportLine::Schedule(schedule) if self.may_put_schedules => {
+                Ok(Stored::Schedule(schedule))
+            }
+            ImportLine::Schedule(_) => {
+                let why = "the token does not have the scope admin, which schedules require";
+                let help = "use a token with that scope, or import only jobs";
+                Err(Error::new(Code::Forbidden, why, help))
+            }
+        }
+    }
+
+    fn job(&self, mut request: EnqueueRequest) -> Result<NewJob, Error> {
         if let Some(trace) = &self.trace {
             trace.add_to(&mut request.headers);
         }
@@ -172,50 +209,65 @@ impl Import {
             let at = usize::try_from(self.line).unwrap_or(usize::MAX);
             job = job.id(JobId::new(key.id(at))?);
         }
-        self.store.limits().check_job(&job)?;
+        self.state.store.limits().check_job(&job)?;
         Ok(job)
     }
 
-    /// Enqueues the pending jobs and replies to their lines.
+    /// Stores the pending jobs, then the schedules, and replies to their lines.
     async fn flush(&mut self, chunks: &ChunkSender) -> Result<(), Stopped> {
         let pending = std::mem::take(&mut self.pending);
         self.pending_bytes = 0;
-        if pending.is_empty() {
+        let Some(first) = pending.first().map(|(line, _)| *line) else {
             return Ok(());
-        }
-        let jobs: Vec<_> = pending
-            .iter()
-            .filter_map(|(_, job)| job.as_ref().ok().cloned())
-            .collect();
+        };
+        let jobs = pending.iter().filter_map(|(_, stored)| match stored {
+            Ok(Stored::Job(job)) => Some(job.as_ref().clone()),
+            _ => None,
+        });
+        let jobs: Vec<_> = jobs.collect();
         let enqueued = if jobs.is_empty() {
             Vec::new()
         } else {
-            match self.store.enqueue(&self.queue, jobs).await {
+            match self.state.store.enqueue(&self.queue, jobs).await {
                 Ok(enqueued) => enqueued,
-                Err(error) => {
-                    let first = pending.first().map_or(0, |(line, _)| *line);
-                    let mut error = HttpError::from(error);
-                    error.inner.message = format!(
-                        "import stopped; the outcome of line {first} and later lines is unknown: {}",
-                        error.inner.message
-                    );
-                    return self.end(error, chunks).await;
-                }
+                Err(error) => return self.fail(first, error.into(), chunks).await,
             }
         };
         let mut enqueued = enqueued.iter();
-        for (line, job) in &pending {
-            let reply = match job {
-                Ok(_) => enqueued
-                    .next()
-                    .map(|job| EnqueueReply::new(&self.queue, job)),
-                Err(_) => None,
+        for (line, stored) in pending {
+            let reply = match stored {
+                Ok(Stored::Job(_)) => match enqueued.next() {
+                    Some(job) => Imported::Job(EnqueueReply::new(&self.queue, job)),
+                    None => return self.fail(line, Error::missing_reply(), chunks).await,
+                },
+                Ok(Stored::Schedule(schedule)) => match self.put(*schedule).await {
+                    Ok(put) => Imported::Schedule(put),
+                    // Concerns this schedule only: the queue has too many.
+                    Err(error) if error.code == Code::Conflict => Imported::Error { error },
+                    Err(error) => return self.fail(line, error, chunks).await,
+                },
+                Err(error) => Imported::Error { error },
             };
-            let error = job.as_ref().err();
-            let line = *line;
-            write_line(&mut self.output, &LineReply { line, reply, error });
+            write_line(&mut self.output, &LineReply { line, reply });
         }
         self.send(chunks).await
+    }
+
+    async fn put(&self, schedule: PutSchedule) -> Result<ImportedSchedule, Error> {
+        let store = self.state.store.as_ref();
+        let put = ImportedSchedule::put(schedule, store, &self.queue).await?;
+        self.state.report_schedules(&self.queue);
+        Ok(put)
+    }
+
+    /// Reports that the store failed.
+    async fn fail(&mut self, line: u64, error: Error, chunks: &ChunkSender) -> Result<(), Stopped> {
+        let mut error = HttpError::from(error);
+        error.inner.message = format!(
+            "import stopped; the outcome of line {line} and later lines is unknown: {}",
+            error.inner.message
+        );
+        self.end(error, chunks).await
     }
 
     /// Enqueues the complete lines, and reports why the rest is not read.

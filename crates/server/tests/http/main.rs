@@ -16,6 +16,7 @@ mod hostile;
 mod limits;
 mod memory;
 mod pages;
+mod schedules;
 mod scopes;
 mod security_page;
 mod slow;

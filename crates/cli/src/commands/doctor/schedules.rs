@@ -64,3 +64,82 @@ fn has_missed(record: &ScheduleRecord, now: Timestamp) -> bool {
     };
     record.history.iter().any(is_missed)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use windlass::NewJob;
+    use windlass::memory::MemoryStore;
+    use windlass::store::{ManualClock, Missed, Rule, Schedule, ScheduleName};
+
+    use super::super::Status;
+    use super::*;
+
+    fn queue() -> QueueName {
+        QueueName::new("q").unwrap()
+    }
+
+    /// A store with a schedule whose instants of ten minutes nobody settled, until `ago`.
+    async fn missed(ago: Duration) -> MemoryStore {
+        let gap = Duration::from_mins(10);
+        let now = SystemClock.now_us() / 1000;
+        let before = u64::try_from((ago + gap).as_millis()).unwrap();
+        let clock = Arc::new(ManualClock::new(Timestamp::from_ms(now - before)));
+        let store = MemoryStore::new(Arc::clone(&clock) as _);
+        let rule = Rule::every(Duration::from_mins(1)).unwrap();
+        let name = ScheduleName::new("late").unwrap();
+        let mut schedule = Schedule::new(name, rule, NewJob::new("x"));
+        schedule.missed = Missed::Skip;
+        let queue = queue();
+        let put = windlass_schedule::put(&store, &queue, schedule, None);
+        put.await.unwrap();
+        clock.advance(gap);
+        let maintained = windlass_schedule::maintain(&store, &queue, PAGE);
+        maintained.await.unwrap();
+        store
+    }
+
+    async fn messages(store: &MemoryStore, stats: Stats, has_worker: bool) -> Vec<String> {
+        let checks = examine(store, &queue(), &stats, has_worker).await.unwrap();
+        let message = |check: Check| {
+            assert_eq!(check.status, Status::Warn);
+            check.message
+        };
+        checks.into_iter().map(message).collect()
+    }
+
+    #[tokio::test]
+    async fn a_schedule_whose_queue_has_no_worker_is_a_warning() {
+        let store = MemoryStore::new(Arc::new(SystemClock));
+        let stats = Stats {
+            schedules: 1,
+            ..Stats::default()
+        };
+        let warned = messages(&store, stats, false).await;
+        assert_eq!(warned.len(), 1);
+        assert!(warned[0].contains("no worker"), "{warned:?}");
+        assert!(messages(&store, stats, true).await.is_empty());
+        // These are reported for the queue.
+        for reported in [
+            Stats { ready: 1, ..stats },
+            Stats {
+                is_paused: true,
+                ..stats
+            },
+        ] {
+            assert!(messages(&store, reported, false).await.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_schedule_that_missed_instants_is_a_warning_for_a_day() {
+        let store = missed(Duration::from_mins(5)).await;
+        let warned = messages(&store, Stats::default(), true).await;
+        assert_eq!(warned.len(), 1);
+        let expected = "1 schedules missed instants in the last 24h, such as late";
+        assert_eq!(warned[0], expected);
+        let store = missed(Duration::from_hours(25)).await;
+        assert!(messages(&store, Stats::default(), true).await.is_empty());
+    }
+}

@@ -1,4 +1,5 @@
-//! Enqueues jobs from NDJSON in batches. Invalid lines are reported with their number and skipped.
+//! Enqueues jobs from NDJSON in batches, and puts exported schedules. Invalid lines are reported with their
+//! number and skipped.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -11,7 +12,10 @@ use windlass::store::{
 };
 use windlass::{Error as CoreError, ErrorKind, NewJob, QueueName, Store};
 use windlass_api::lines::{InputLine, LineReader};
-use windlass_api::{EnqueueReply, EnqueueRequest, Error, TraceHeaders};
+use windlass_api::{
+    Code, EnqueueReply, EnqueueRequest, Error, ImportLine, ImportedSchedule, PutSchedule,
+    TraceHeaders,
+};
 
 use super::{enqueue, note_durability};
 use crate::exit::{CliError, Exit, Result};
@@ -122,25 +126,52 @@ impl Importer {
                 None => return self.send().await,
                 Some(InputLine::Truncated(_)) => self.reject(number, &too_long()),
                 Some(InputLine::Complete(line) | InputLine::Partial(line)) => {
-                    self.add_line(number, &line);
+                    self.add_line(number, &line).await?;
                 }
             }
         }
     }
 
-    /// Adds the job of one line to the batch. Blank lines are ignored.
-    fn add_line(&mut self, number: u64, line: &[u8]) {
+    /// Adds the job of one line to the batch, or puts its schedule. Blank lines are ignored.
+    async fn add_line(&mut self, number: u64, line: &[u8]) -> Result<()> {
         self.bar.inc(line.len() as u64 + 1);
         if line.trim_ascii().is_empty() {
-            return;
+            return Ok(());
         }
-        match parse(line, self.trace.as_ref()) {
+        let job = match parse(line) {
+            Ok(ImportLine::Job(request)) => new_job(*request, self.trace.as_ref()),
+            Ok(ImportLine::Schedule(schedule)) => return self.put(number, *schedule).await,
+            Err(error) => Err(error),
+        };
+        match job {
             Ok(job) => {
                 self.batch_bytes += job.payload.len();
                 self.batch.push((number, job));
             }
             Err(error) => self.reject(number, &error),
         }
+        Ok(())
+    }
+
+    /// Puts a schedule, after the jobs of the lines before it.
+    async fn put(&mut self, number: u64, schedule: PutSchedule) -> Result<()> {
+        self.send().await?;
+        match ImportedSchedule::put(schedule, self.store.as_ref(), &self.queue).await {
+            Ok(put) => {
+                if put.result == "unchanged" {
+                    self.counts.duplicates += 1;
+                } else {
+                    self.counts.accepted += 1;
+                }
+                let line = |put: &ImportedSchedule| format!("schedule {}", put.schedule);
+                let bar = self.bar.clone();
+                bar.suspend(|| self.output.results(&[put], line));
+            }
+            // Concerns this schedule only: the queue has too many.
+            Err(error) if error.code == Code::Conflict => self.report(&error.at_line(number)),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
     }
 
     /// Enqueues the batch and prints the ids.
@@ -187,14 +218,17 @@ impl Importer {
     }
 
     fn reject(&mut self, number: u64, error: &CoreError) {
+        self.report(&Error::from(error).at_line(number));
+    }
+
+    fn report(&mut self, error: &Error) {
         self.counts.bad += 1;
-        let error = Error::from(error).at_line(number);
         let bar = self.bar.clone();
-        bar.suspend(|| self.output.error(&error));
+        bar.suspend(|| self.output.error(error));
     }
 }
 
-fn parse(line: &[u8], trace: Option<&TraceHeaders>) -> windlass::Result<NewJob> {
+fn parse(line: &[u8]) -> windlass::Result<ImportLine> {
     let text = std::str::from_utf8(line).map_err(|error| {
         CoreError::invalid(
             "line",
@@ -202,7 +236,10 @@ fn parse(line: &[u8], trace: Option<&TraceHeaders>) -> windlass::Result<NewJob> 
             "use UTF-8, and payload_base64 for binary data",
         )
     })?;
-    let mut request = EnqueueRequest::from_json(text)?;
+    ImportLine::parse(text)
+}
+
+fn new_job(mut request: EnqueueRequest, trace: Option<&TraceHeaders>) -> windlass::Result<NewJob> {
     if let Some(trace) = trace {
         trace.add_to(&mut request.headers);
     }

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Map, Value};
-use windlass_api::Fields;
 use windlass_api::request::{ApplyReply, ApplySchedules, StoreRequest};
+use windlass_api::{Error as ApiError, Fields};
 
 use crate::exit::{CliError, Exit, Result};
 use crate::session::Session;
+
+const EXAMPLE: &str = "see `windlass schedules apply --help` for an example";
 
 /// Command-line arguments.
 #[derive(Debug, Args)]
@@ -87,14 +89,26 @@ fn parse(arguments: &Arguments, text: &str) -> Result<ApplySchedules> {
     let extension = arguments.file.extension();
     let is_stdin_json = arguments.file.as_os_str() == "-" && text.trim_start().starts_with('{');
     if is_stdin_json || extension.is_some_and(|extension| extension == "json") {
-        return Ok(Fields::parse(text)?.read()?);
+        return from_json(text);
     }
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        let why = format!("invalid TOML: {}", error.to_string().trim_end());
-        CliError::usage(why, "see `windlass schedules apply --help` for an example")
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.unwrap_or_default().matches('\n').count() + 1;
+        CliError::usage(
+            format!("invalid TOML at line {line}: {}", error.message()),
+            EXAMPLE,
+        )
     })?;
-    let json = to_json(toml::Value::Table(table)).to_string();
-    Ok(Fields::parse(&json)?.read()?)
+    from_json(&to_json(toml::Value::Table(table)).to_string())
+}
+
+fn from_json(text: &str) -> Result<ApplySchedules> {
+    let read = || Fields::parse(text)?.read();
+    Ok(read().map_err(|error: windlass::Error| {
+        let mut error = ApiError::from(error);
+        EXAMPLE.clone_into(&mut error.help);
+        error
+    })?)
 }
 
 fn to_json(value: toml::Value) -> Value {

@@ -1,5 +1,7 @@
 //! Schedules, their history and their next instants as text.
 
+use std::time::Duration;
+
 use windlass::duration;
 use windlass::store::{Clock, SystemClock, Timestamp};
 use windlass_api::request::NextInstantsReply;
@@ -8,6 +10,9 @@ use windlass_api::{ScheduleReply, timestamp};
 
 use crate::commands::verb::Print;
 use crate::output::Output;
+
+/// An instant that is further away is shown as a date.
+const FAR: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
 impl Print for Vec<ScheduleReply> {
     fn print(&self, output: &mut Output) {
@@ -48,11 +53,14 @@ fn next(schedule: &ScheduleReply, now: Timestamp) -> String {
     if schedule.paused {
         return "paused".to_owned();
     }
-    let next = schedule.next.first();
-    match next.and_then(|next| timestamp::parse(next).ok()) {
-        Some(at) if at > now => format!("in {}", duration::short(at.since(now))),
-        Some(_) => "now".to_owned(),
-        None => String::new(),
+    let Some(text) = schedule.next.first() else {
+        return "never".to_owned();
+    };
+    match timestamp::parse(text) {
+        // The date says more than a number of days.
+        Ok(at) if at.since(now) > FAR => text.chars().take_while(|c| *c != 'T').collect(),
+        Ok(at) if at > now => format!("in {}", duration::short(at.since(now))),
+        _ => "now".to_owned(),
     }
 }
 

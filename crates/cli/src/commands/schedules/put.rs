@@ -58,9 +58,7 @@ pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let next = match reply.next.first() {
         _ if reply.paused => "the schedule is paused".to_owned(),
         Some(next) => format!("next: {next}"),
-        None => {
-            "no instant in the next 32 days; `windlass schedules next` shows later ones".to_owned()
-        }
+        None => "no more instants: its end has passed".to_owned(),
     };
     session.output.note(&next);
     Ok(Exit::Ok)
