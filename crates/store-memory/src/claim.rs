@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_AFTER, SUSPECT_COOLDOWN};
-use windlass_core::store::{ClaimedJob, Claimer, LeaseStatus, Owner, Reason};
+use windlass_core::store::{ClaimedJob, Claimer, LeaseStatus, Owner, Reason, UniqueUntil};
 use windlass_core::{
     Bytes, Claim, ClaimRequest, JobId, JobLease, JobState, Mode, Priority, Timestamp, Token,
 };
@@ -139,6 +139,12 @@ impl Queue {
             let job = self.job(id);
             job.state = JobState::Running;
             job.started_at = Some(token.issued_at());
+            if job.unique_until == UniqueUntil::Start {
+                job.unique_until = UniqueUntil::End;
+                let key = job.unique_key.take();
+                key.and_then(|key| self.unique_keys.remove(&key));
+            }
+            let job = self.job(id);
             jobs.push(ClaimedJob::from(job.clone()));
         }
         let until = if request.mode == Mode::AtMostOnce {

@@ -12,7 +12,8 @@ use windlass_core::queue::MinuteCount;
 use windlass_core::store::{Owner, Requeue, ScheduleRecord, Settings, Totals, UniqueKey};
 use windlass_core::time::Now;
 use windlass_core::{
-    Job, JobId, JobState, OutcomeStatus, Priority, QueueName, ScheduleName, Timestamp, Token,
+    Enqueued, Job, JobId, JobState, OutcomeStatus, Priority, QueueName, ScheduleName, Timestamp,
+    Token,
 };
 
 /// The state of one queue.
@@ -34,7 +35,7 @@ pub(crate) struct Queue {
     pub(crate) expiring: BTreeSet<(Timestamp, JobId)>,
     pub(crate) finished: BTreeMap<JobState, Finished>,
     pub(crate) unique_keys: BTreeMap<UniqueKey, JobId>,
-    pub(crate) tombstones: BTreeMap<JobId, (JobState, Timestamp)>,
+    pub(crate) tombstones: BTreeMap<Remembered, Tombstone>,
     pub(crate) schedules: BTreeMap<ScheduleName, ScheduleRecord>,
     pub(crate) leases: BTreeMap<Owner, Lease>,
     pub(crate) claims: BTreeMap<Token, ClaimRecord>,
@@ -57,6 +58,23 @@ pub(crate) struct Queue {
 pub(crate) struct Finished {
     pub(crate) by_end: BTreeSet<(Timestamp, JobId)>,
     pub(crate) bytes: u64,
+}
+
+/// What a tombstone remembers: [`Settings::dedup_max`] bounds them together. The first expires first, at the
+/// same time in this order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Remembered {
+    /// A unique key that is held after its job ended.
+    Key(UniqueKey),
+    /// The id of an ended job, or of an enqueue that replaced or postponed another job.
+    Id(JobId),
+}
+
+/// The reply to an enqueue of a remembered key or id.
+#[derive(Debug, Clone)]
+pub(crate) struct Tombstone {
+    pub(crate) reply: Enqueued,
+    pub(crate) until: Timestamp,
 }
 
 /// A time-limited lease on jobs.
@@ -85,6 +103,16 @@ pub(crate) struct ClaimRecord {
 pub(crate) fn lanes(priority: Priority) -> [u64; 2] {
     let level = u64::from(priority.level());
     [level * 2, level * 2 + 1]
+}
+
+/// The lane of a ready job.
+pub(crate) fn lane_of(job: &Job) -> u64 {
+    let [suspects, others] = lanes(job.priority);
+    if job.expiries >= SUSPECT_AFTER {
+        suspects
+    } else {
+        others
+    }
 }
 
 impl Queue {
@@ -192,9 +220,7 @@ impl Queue {
         let job = self.job(id);
         job.state = JobState::Ready;
         job.started_at = None;
-        let [suspects, others] = lanes(job.priority);
-        let is_suspect = job.expiries >= SUSPECT_AFTER;
-        let lane = if is_suspect { suspects } else { others };
+        let lane = lane_of(job);
         self.ready.insert((lane, position), id.clone());
         self.positions.insert(id.clone(), (lane, position));
         self.announce_waiting(id, JobState::Ready);
@@ -246,6 +272,22 @@ impl Queue {
         self.scheduled.remove(&(job.due_at, id.clone()));
         if let Some(at) = job.expires_at {
             self.expiring.remove(&(at, id.clone()));
+        }
+        self.mark_changed();
+    }
+
+    /// Adds a waiting job that was changed to its indexes again: a ready one at its former position.
+    pub(crate) fn restore(&mut self, id: &JobId, position: Option<(u64, i64)>) {
+        let job = &self.jobs[id];
+        if job.state == JobState::Scheduled {
+            self.scheduled.insert((job.due_at, id.clone()));
+        }
+        if let Some(at) = job.expires_at {
+            self.expiring.insert((at, id.clone()));
+        }
+        if let Some(position) = position {
+            self.ready.insert(position, id.clone());
+            self.positions.insert(id.clone(), position);
         }
         self.mark_changed();
     }

@@ -11,6 +11,7 @@ pub mod cancel;
 pub mod claim;
 pub mod clock;
 pub mod dispatch;
+pub mod duplicates;
 pub mod enqueue;
 pub mod expiry;
 pub mod fencing;

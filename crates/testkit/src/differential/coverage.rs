@@ -34,6 +34,11 @@ const EXPECTED: &[&str] = &[
     "enqueue duplicate dead",
     "enqueue duplicate cancelled",
     "enqueue duplicate by key",
+    "enqueue replaced ready",
+    "enqueue replaced scheduled",
+    "enqueue replaced pending",
+    "enqueue postponed scheduled",
+    "enqueue postponed pending",
     "claim nothing",
     "claim jobs",
     "claim repeated",
@@ -106,6 +111,8 @@ const EXPECTED: &[&str] = &[
     "dead expired",
     "state suspect waits",
     "state id remembered",
+    "state key held",
+    "state amendment remembered",
     "state claim remembered",
     "state lease half reaped",
     "state paused",
@@ -155,6 +162,12 @@ impl Coverage {
                         }
                         Enqueued::Duplicate { .. } => {
                             self.count(format!("enqueue duplicate {state}"));
+                        }
+                        Enqueued::Replaced { .. } => {
+                            self.count(format!("enqueue replaced {state}"));
+                        }
+                        Enqueued::Postponed { .. } => {
+                            self.count(format!("enqueue postponed {state}"));
                         }
                         _ => self.count(format!("enqueue accepted {state}")),
                     }
@@ -312,6 +325,8 @@ impl Coverage {
                 dump.ready.iter().any(|lanes| !lanes.0.is_empty()),
             ),
             ("state id remembered", !dump.tombstones.is_empty()),
+            ("state key held", !dump.held_keys.is_empty()),
+            ("state amendment remembered", !dump.amendments.is_empty()),
             (
                 "state claim remembered",
                 dump.claims.iter().any(|c| c.finished_at.is_some()),

@@ -51,6 +51,8 @@ pub(super) fn of_dumps(model: Option<&QueueDump>, subject: Option<&QueueDump>) -
         lines.items("job", &dump.jobs, |job| &job.id);
         lines.items("unique key", &dump.unique_keys, |item| &item.0);
         lines.items("tombstone", &dump.tombstones, |item| &item.0);
+        lines.items("held key", &dump.held_keys, |item| &item.0);
+        lines.items("amendment", &dump.amendments, |item| &item.0);
         lines.items("schedule", &dump.schedules, |record| &record.schedule.name);
         lines.items("lease", &dump.leases, |lease| &lease.owner);
         lines.items("claim", &dump.claims, |claim| &claim.token);

@@ -58,6 +58,7 @@ fn change(callers: &mut Callers, change: Change) -> Operation {
     let target = match rng.u8(..20) {
         0 => Target::UniqueKey(job::key(rng)),
         1 if change == Change::Cancel => Target::Payload(job::payload(rng)),
+        1..3 if change == Change::Delete => Target::UniqueKey(job::key(rng)),
         2 => Target::Filter(filter(callers)),
         3..6 if !callers.scheduled.is_empty() => {
             Target::Ids(vec![pick(rng, &callers.scheduled).clone()])
