@@ -49,6 +49,8 @@ pub struct QueueDump {
     pub stats: Stats,
     /// The queue's settings.
     pub settings: Settings,
+    /// When the next claim would be on schedule, in microseconds, if the queue has a rate.
+    pub rate_next_us: Option<u64>,
 }
 
 /// A lease.

@@ -27,6 +27,7 @@ pub use crate::outcome::{
 };
 pub use crate::priority::Priority;
 pub use crate::queue::{QueueDeletion, Rates, Stats, Totals};
+pub use crate::rate::Rate;
 pub use crate::retry::{Jitter, Retry, RetryPolicy};
 pub use crate::schedule::{
     Missed, Occurrence, Overlap, PlannedInstant, Ran, Refill, RefillRequest, Rule, Run, Schedule,

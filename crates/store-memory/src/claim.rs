@@ -79,7 +79,7 @@ impl Queue {
     /// Takes jobs from the lanes, first priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of payload.
     /// A suspect is claimed alone.
     fn take(&mut self, request: &ClaimRequest) -> Vec<JobId> {
-        let max = request.max.min(CLAIM_MAX);
+        let max = request.max.min(CLAIM_MAX).min(self.allowed());
         let may_take_suspect = self.may_take_suspect(&request.claimer);
         let mut taken = Vec::new();
         let (mut expired, mut bytes) = (0, 0);
@@ -130,6 +130,7 @@ impl Queue {
     }
 
     fn start_jobs(&mut self, request: &ClaimRequest, ids: &[JobId]) -> Claim {
+        self.count_claimed(ids.len());
         let token = Token::next(self.last_token, self.now.us, request.nonce);
         self.last_token = token.number;
         self.mark_changed();

@@ -68,6 +68,7 @@ impl Queue {
             claims: claims.collect(),
             stats: self.stats(now),
             settings: self.settings.clone(),
+            rate_next_us: self.settings.rate.map(|_| self.rate_next_us),
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Queue {
     pub(crate) name: QueueName,
     pub(crate) settings: Settings,
     pub(crate) is_paused: bool,
+    /// The number of the rate limit.
+    pub(crate) rate_next_us: u64,
     /// The time of the last transaction that changed something, in microseconds.
     pub(crate) mark_us: u64,
     pub(crate) last_token: u64,
@@ -121,6 +123,7 @@ impl Queue {
             name,
             settings: Settings::default(),
             is_paused: false,
+            rate_next_us: 0,
             mark_us: 0,
             last_token: 0,
             jobs: BTreeMap::new(),
@@ -152,6 +155,9 @@ impl Queue {
         if self.now.stepped_back {
             for lease in self.leases.values_mut() {
                 lease.until = lease.until.min(self.now.ms().plus(lease.length));
+            }
+            if let Some(limit) = self.settings.rate_limit() {
+                self.rate_next_us = limit.after_step_back(self.rate_next_us, self.now.us);
             }
             self.mark_changed();
         }
@@ -295,6 +301,10 @@ impl Queue {
     /// Records how a running job left its claim, and clears the fields of a running job.
     pub(crate) fn leave_claim(&mut self, id: &JobId, status: OutcomeStatus) {
         self.mark_changed();
+        // A slot of the queue is free.
+        if self.settings.max_running.is_some() && !self.ready.is_empty() {
+            self.announce_work();
+        }
         let job = self.job(id);
         job.worker = None;
         job.accepted_at = None;

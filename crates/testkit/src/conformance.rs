@@ -16,6 +16,7 @@ pub mod enqueue;
 pub mod expiry;
 pub mod fencing;
 pub mod lease;
+pub mod limits;
 pub mod missed;
 pub mod operate;
 pub mod order;

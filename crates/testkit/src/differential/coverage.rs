@@ -117,6 +117,8 @@ const EXPECTED: &[&str] = &[
     "state lease half reaped",
     "state paused",
     "state pending",
+    "state queue full",
+    "state rate closed",
     "state skipped missed",
     "state skipped overlap",
     "state skipped paused",
@@ -332,6 +334,16 @@ impl Coverage {
                 dump.claims.iter().any(|c| c.finished_at.is_some()),
             ),
             ("state paused", dump.stats.is_paused),
+            (
+                "state queue full",
+                dump.stats.ready > 0
+                    && (dump.settings.max_running)
+                        .is_some_and(|max| dump.stats.running >= u64::from(max)),
+            ),
+            (
+                "state rate closed",
+                dump.stats.ready > 0 && dump.rate_next_us.is_some_and(|next| next > 0),
+            ),
             (
                 "state lease half reaped",
                 dump.leases

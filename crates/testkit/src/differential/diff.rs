@@ -58,6 +58,7 @@ pub(super) fn of_dumps(model: Option<&QueueDump>, subject: Option<&QueueDump>) -
         lines.items("claim", &dump.claims, |claim| &claim.token);
         lines.value("stats", &dump.stats);
         lines.value("settings", &dump.settings);
+        lines.value("rate", &dump.rate_next_us);
         lines
     };
     diff(lines(model), lines(subject))

@@ -33,11 +33,14 @@ pub(super) fn amend_scheduled(callers: &mut Callers) -> Operation {
     let mut job = job(callers);
     let rng = &mut callers.rng;
     if !callers.scheduled.is_empty() {
-        job.id = pick(rng, &callers.scheduled).clone();
+        // The last one is the waiting job of a schedule, if it has one.
+        let last = callers.scheduled.len() - 1;
+        let index = if rng.bool() { last } else { rng.usize(..=last) };
+        job.id = callers.scheduled[index].clone();
         job.is_named = true;
         job.on_duplicate = *pick(rng, &OnDuplicate::ALL[1..]);
         job.postpone_max = None;
-        job.due = Due::After(ms(rng, 0..=20_000));
+        job.due = Due::After(ms(rng, 0..=60_000));
     }
     Operation::Enqueue(callers.queue(), vec![job])
 }

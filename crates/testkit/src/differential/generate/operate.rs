@@ -51,6 +51,18 @@ const SETTINGS: &[&str] = &[
     "cancelled_bytes=30",
     "cancelled_bytes=all",
     "partition_at=7",
+    "max_running=1",
+    "max_running=3",
+    "max_running=none",
+    "max_running=none",
+    "max_running=none",
+    "rate=3/1s",
+    "rate=40/1m",
+    "rate=none",
+    "rate=none",
+    "rate=none",
+    "burst=1",
+    "burst=4",
 ];
 
 fn change(callers: &mut Callers, change: Change) -> Operation {
