@@ -18,6 +18,7 @@ use windlass_core::{
 };
 
 use self::definition::is_same;
+pub(crate) use self::fire::waits_for_space;
 pub(crate) use self::row::select;
 use crate::error::{TxError, TxResult};
 use crate::sql::Sql;

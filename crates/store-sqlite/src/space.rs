@@ -11,7 +11,7 @@ use crate::SqliteStore;
 use crate::error::{self, TxResult};
 use crate::open::{self, Options};
 use crate::owner::Trusted;
-use crate::transaction::Tx;
+use crate::transaction::{QueueTx, Tx};
 use crate::write_lock::WriteLock;
 
 /// Size of the log between two checkpoints. The reserve is twice that: a write goes to the log, and
@@ -36,23 +36,35 @@ pub struct Compacted {
     pub is_rewritten: bool,
 }
 
+/// Available and needed bytes if `bytes` of payloads would use up the reserve. Only a short disk is worth
+/// reading `free`, the free bytes inside the file.
+pub(crate) fn shortage(
+    path: &Path,
+    bytes: u64,
+    free: impl FnOnce() -> TxResult<u64>,
+) -> TxResult<Option<(u64, u64)>> {
+    let Some(available) = available(path).filter(|available| *available < needed(bytes, 0)) else {
+        return Ok(None);
+    };
+    let needed = needed(bytes, free()?);
+    Ok((available < needed).then_some((available, needed)))
+}
+
 impl SqliteStore {
     /// Rejects new jobs with `bytes` of payloads if they would use up the reserve.
     pub(crate) async fn refuse_full(&self, bytes: u64) -> Result<()> {
-        let Some(available) = available(&self.path) else {
-            return Ok(());
-        };
-        if available >= needed(bytes, 0) {
+        // Most calls need no read.
+        if available(&self.path).is_none_or(|available| available >= needed(bytes, 0)) {
             return Ok(());
         }
-        // Only a short disk is worth a read.
-        let free = self.reader.read(free_bytes).await?;
-        let needed = needed(bytes, free);
-        if available >= needed {
-            return Ok(());
+        let path = self.path.clone();
+        let read = move |db: &Connection| shortage(&path, bytes, || free_bytes(db));
+        match self.reader.read(read).await? {
+            Some((available, needed)) => Err(error::nearly_full(&self.path, available, needed)),
+            None => Ok(()),
         }
-        Err(error::nearly_full(&self.path, available, needed))
     }
+
     /// Gives all free space inside the file back to the disk, then rewrites the file without gaps.
     ///
     /// Writers wait meanwhile. The rewrite needs free disk space for a copy of the jobs; without it
@@ -147,6 +159,20 @@ impl Tx<'_> {
             self.is_shortened = true;
         }
         Ok(())
+    }
+}
+
+impl QueueTx<'_> {
+    /// Takes room for `bytes` of payloads that a schedule enqueues. Returns false, and takes none, if they
+    /// would use up the reserve.
+    pub(crate) fn take_room(&mut self, bytes: u64) -> TxResult<bool> {
+        // The disk does not show what this transaction has written.
+        let all = self.fired_bytes.saturating_add(bytes);
+        let fits = shortage(self.path, all, || free_bytes(self.db))?.is_none();
+        if fits {
+            *self.fired_bytes = all;
+        }
+        Ok(fits)
     }
 }
 
