@@ -24,6 +24,10 @@ use crate::error::{TxError, TxResult};
 use crate::sql::Sql;
 use crate::transaction::{QueueRow, QueueTx};
 
+/// A transaction that writes more schedules than this starts small checkpoints. Others keep the usual ones,
+/// which write less in total.
+const SCATTERED_FROM: usize = 10;
+
 /// A schedule that a verb has read.
 #[derive(Debug)]
 pub(crate) struct LoadedSchedule {
@@ -229,12 +233,13 @@ impl QueueTx<'_> {
     pub(crate) fn save_schedules(&mut self) -> TxResult<()> {
         let loaded = std::mem::take(&mut self.schedules);
         let changed = loaded.values().filter(|loaded| loaded.is_changed);
-        let mut is_any = false;
+        let mut saved = 0;
         for loaded in changed {
             row::save(self.db, self.queue.key, &loaded.record)?;
-            is_any = true;
+            saved += 1;
         }
-        if is_any {
+        *self.has_scattered_writes |= saved > SCATTERED_FROM;
+        if saved > 0 {
             self.changed();
             self.queue.fires_at = self.next_firing()?;
         }

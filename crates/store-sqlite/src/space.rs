@@ -18,6 +18,13 @@ use crate::write_lock::WriteLock;
 /// from there into the file.
 const LOG_BYTES: u64 = 4 * 1024 * 1024;
 
+/// Pages in the log at which a commit starts a checkpoint: SQLite's default, [`LOG_BYTES`].
+pub(crate) const LOG_PAGES: u32 = 1000;
+
+/// The same for a commit that writes many schedules. Their rows are all over the file, so a checkpoint takes
+/// longer than the transaction; a small one bounds how long the call, and those behind it, wait.
+pub(crate) const LOG_PAGES_OF_SCHEDULES: u32 = 250;
+
 /// Free pages that maintenance leaves in the file for the next jobs: 4 MiB.
 const PAGES_KEPT: u64 = 1024;
 
@@ -143,6 +150,11 @@ fn give_back(db: &Connection, pages: u64) -> rusqlite::Result<()> {
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}
     Ok(())
+}
+
+/// Sets how many pages of the log start a checkpoint.
+pub(crate) fn checkpoint_at(db: &Connection, pages: u32) -> rusqlite::Result<()> {
+    db.pragma_update(None, "wal_autocheckpoint", pages)
 }
 
 /// Copies the log into the file, and shortens the file to its new size. Does not wait for readers.

@@ -28,6 +28,8 @@ pub(crate) struct Tx<'a> {
     path: &'a Path,
     /// Payload bytes of the jobs that schedules have enqueued.
     fired_bytes: u64,
+    /// Many schedules were written: the commit may start a small checkpoint.
+    pub(crate) has_scattered_writes: bool,
     /// Free pages were given back: the file becomes shorter with the next checkpoint.
     pub(crate) is_shortened: bool,
 }
@@ -69,6 +71,7 @@ pub(crate) struct QueueTx<'a> {
     pub(crate) schedules: BTreeMap<ScheduleName, LoadedSchedule>,
     pub(crate) path: &'a Path,
     pub(crate) fired_bytes: &'a mut u64,
+    pub(crate) has_scattered_writes: &'a mut bool,
     notifications: &'a mut Vec<Notification>,
     is_changed: bool,
     has_announced_work: bool,
@@ -83,6 +86,7 @@ impl<'a> Tx<'a> {
             notifications: Vec::new(),
             path,
             fired_bytes: 0,
+            has_scattered_writes: false,
             is_shortened: false,
         }
     }
@@ -105,6 +109,7 @@ impl<'a> Tx<'a> {
             schedules: BTreeMap::new(),
             path: self.path,
             fired_bytes: &mut self.fired_bytes,
+            has_scattered_writes: &mut self.has_scattered_writes,
             notifications: &mut self.notifications,
             is_changed: false,
             has_announced_work: false,

@@ -269,7 +269,8 @@ impl WriterState {
 
     /// Runs the calls whose callers still wait, and drops the others from the group.
     fn commit(&mut self, group: &mut Group, path: &Path) -> TxResult<()> {
-        let (is_shortened, notifications) = in_transaction(&self.db, || {
+        let mut is_scattered = false;
+        let committed = in_transaction(&self.db, || {
             // Until here callers can give up, and nothing was done.
             group.retain(|call| call.begin());
             let mut tx = Tx::new(&self.db, path);
@@ -277,8 +278,17 @@ impl WriterState {
                 tx.clock_us = self.clock.now_us();
                 call.run(&mut tx)?;
             }
+            is_scattered = tx.has_scattered_writes;
+            if is_scattered {
+                space::checkpoint_at(&self.db, space::LOG_PAGES_OF_SCHEDULES)?;
+            }
             Ok((tx.is_shortened, tx.finish()?))
-        })?;
+        });
+        if is_scattered {
+            // Cannot fail, and a commit must not be reported as failed.
+            let _ = space::checkpoint_at(&self.db, space::LOG_PAGES);
+        }
+        let (is_shortened, notifications) = committed?;
         self.notifications.extend(notifications);
         if is_shortened {
             // Best effort: the change is committed, and the next checkpoint does the same.
