@@ -89,7 +89,7 @@ impl QueueTx<'_> {
         self.save_schedules()?;
         let now = self.now.ms();
         let condition = "queue = ?1 AND refill_at <= ?2 ORDER BY refill_at, name LIMIT ?3";
-        let records = select(
+        let records = row::select_without_history(
             self.db,
             condition,
             params![self.queue.key, now.as_ms(), limit],

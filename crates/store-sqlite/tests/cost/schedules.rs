@@ -131,7 +131,9 @@ async fn timed<T>(call: impl Future<Output = T>) -> (T, Time) {
     let (begin, before) = (Instant::now(), scheduled());
     let reply = call.await;
     let (wall, after) = (begin.elapsed(), scheduled());
-    let (cpu, waited) = (after.0 - before.0, after.1 - before.1);
+    // The times of a thread that ends are gone.
+    let cpu = after.0.saturating_sub(before.0);
+    let waited = after.1.saturating_sub(before.1);
     (reply, (wall.saturating_sub(waited), cpu))
 }
 
