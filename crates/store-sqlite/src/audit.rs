@@ -141,7 +141,8 @@ impl QueueTx<'_> {
     /// Corrects the job counts of open claims; a claim without jobs is finished.
     fn audit_claims(&mut self, after: u64, repairs: &mut Vec<Repair>) -> TxResult<AuditStage> {
         let page = "number > ?2 ORDER BY number LIMIT ?3";
-        let claims = self.open_claims(page, params![self.queue.key, after, CLAIMS_PAGE])?;
+        let claims =
+            self.open_claims("claim", page, params![self.queue.key, after, CLAIMS_PAGE])?;
         for claim in &claims {
             let found = self.leased_jobs(claim)?.len() as u64;
             if found != claim.remaining {

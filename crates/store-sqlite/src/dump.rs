@@ -1,5 +1,6 @@
 //! Dumps the complete state of a queue in the canonical form used to compare stores.
 
+use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -25,12 +26,20 @@ use crate::transaction::QueueRow;
 #[async_trait]
 impl Dump for SqliteStore {
     async fn dump(&self, queue: &QueueName) -> Result<Option<QueueDump>> {
-        let (name, clock_us) = (queue.clone(), self.options.clock.now_us());
-        self.reader.read(move |db| dump(db, &name, clock_us)).await
+        let (name, path) = (queue.clone(), self.path.clone());
+        let clock_us = self.options.clock.now_us();
+        self.reader
+            .read(move |db| dump(db, &path, &name, clock_us))
+            .await
     }
 }
 
-fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<QueueDump>> {
+fn dump(
+    db: &Connection,
+    path: &Path,
+    name: &QueueName,
+    clock_us: u64,
+) -> TxResult<Option<QueueDump>> {
     let Some(queue) = QueueRow::find(db, name)? else {
         return Ok(None);
     };
@@ -70,7 +79,7 @@ fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Que
         schedules: schedule::select(db, "queue = ?1 ORDER BY name", [queue.key])?,
         leases: leases(db, &queue)?,
         claims: claims(db, &queue, now_ms)?,
-        stats: read::stats(db, name, clock_us)?.unwrap_or_default(),
+        stats: read::stats(db, path, name, clock_us)?.unwrap_or_default(),
         settings: queue.settings,
     }))
 }

@@ -18,6 +18,7 @@ use windlass_core::{
     Target, Timestamp,
 };
 
+use crate::schema::SCHEMA;
 use crate::{Options, SqliteStore, steps};
 
 static EXECUTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -63,7 +64,8 @@ fn slow_steps(db: &Connection, sql: &str) -> Vec<String> {
         let walks = step.ends_with("INDEX job_id (queue=?)");
         walks || (scans && GROWING.contains(&table)) || step.contains("TEMP B-TREE")
     };
-    let mut slow: Vec<_> = steps.into_iter().filter(is_slow).collect();
+    let mut slow: Vec<_> = steps.iter().filter(|step| is_slow(step)).cloned().collect();
+    slow.extend(unbounded_terms(sql, &steps));
     // `OR` does not bound an index: every row may be read, and the plan does not show it.
     if sql
         .split_once("WHERE")
@@ -72,6 +74,82 @@ fn slow_steps(db: &Connection, sql: &str) -> Vec<String> {
         slow.push("OR".to_owned());
     }
     slow
+}
+
+/// Ends of the steps that find one row, or the rows of one claim. Further terms cost nothing there.
+const LOOKUPS: [&str; 6] = [
+    "(rowid=?)",
+    "INDEX job_id (queue=? AND id=?)",
+    "INDEX sqlite_autoindex_schedule_1 (queue=? AND name=?)",
+    "PRIMARY KEY (queue=? AND id=?)",
+    "PRIMARY KEY (queue=? AND number=?)",
+    "PRIMARY KEY (queue=? AND owner=?)",
+];
+
+/// The comparisons with a parameter that do not bound the index of a growing table. SQLite reads every row
+/// within the other bounds to evaluate them, and the plan does not show it.
+fn unbounded_terms(sql: &str, steps: &[String]) -> Vec<String> {
+    let grows = |step: &String| GROWING.contains(&step.split(' ').nth(1).unwrap_or_default());
+    let is_lookup = |step: &String| LOOKUPS.iter().any(|end| step.ends_with(end));
+    if !steps.iter().any(grows) || steps.iter().any(is_lookup) {
+        return Vec::new();
+    }
+    let is_unbounded = |term: &String| {
+        let column = term.split(['=', '<', '>']).next().unwrap_or_default();
+        let column = column.rsplit('.').next().unwrap_or_default();
+        let bounds = ["=", "<", ">"].map(|sign| format!("{column}{sign}"));
+        let is_bound = |step: &String| {
+            let (_, terms) = step.split_once('(').unwrap_or_default();
+            let mut terms = terms.split(" AND ");
+            terms.any(|term| bounds.iter().any(|bound| term.starts_with(bound.as_str())))
+        };
+        term.contains('?') && !steps.iter().any(is_bound)
+    };
+    terms(sql).into_iter().filter(is_unbounded).collect()
+}
+
+/// The terms of a statement's own WHERE, without spaces. Those of subqueries are left out.
+fn terms(sql: &str) -> Vec<String> {
+    let (mut terms, mut depth, mut is_where) = (Vec::<String>::new(), 0, false);
+    for word in sql.split_whitespace() {
+        match word {
+            "WHERE" if depth == 0 => {
+                is_where = true;
+                terms.push(String::new());
+            }
+            "AND" if depth == 0 && is_where => terms.push(String::new()),
+            "ORDER" | "LIMIT" | "RETURNING" if depth == 0 => is_where = false,
+            _ => {
+                if let Some(term) = terms.last_mut().filter(|_| is_where) {
+                    term.push_str(word);
+                }
+            }
+        }
+        depth += word.matches('(').count();
+        depth = depth.saturating_sub(word.matches(')').count());
+    }
+    terms
+}
+
+#[test]
+fn a_term_that_does_not_bound_its_index_is_slow() {
+    let db = Connection::open_in_memory().unwrap();
+    db.execute_batch(SCHEMA).unwrap();
+    let refill =
+        "SELECT name FROM schedule WHERE queue = ?1 AND refill_at <= ?2 ORDER BY refill_at, name";
+    let page = "SELECT id FROM job WHERE queue = ?1 AND state = 0 AND (due_at, id) > (?2, ?3) ORDER BY due_at, id";
+    let claims = "SELECT seq FROM claim WHERE queue = ?1 AND finished_at IS NULL AND owner = ?2 ORDER BY number";
+    let claims_by_index = claims.replace("claim W", "claim INDEXED BY claim_open W");
+    for sql in [refill, page, &claims_by_index] {
+        assert_eq!(slow_steps(&db, sql), [""; 0], "{sql}");
+    }
+
+    let without_index = refill.replace("refill_at <=", "+refill_at <=");
+    assert_eq!(slow_steps(&db, &without_index), ["+refill_at<=?2"]);
+    let without_index = page.replace("(due_at, id) >", "(+due_at, id) >");
+    assert_eq!(slow_steps(&db, &without_index), ["(+due_at,id)>(?2,?3)"]);
+    // The planner prefers the primary key, and walks all claims of the queue.
+    assert_eq!(slow_steps(&db, claims), ["owner=?2"]);
 }
 
 #[tokio::test]
@@ -268,6 +346,7 @@ async fn schedules(store: &SqliteStore, q: &QueueName, clock: &ManualClock) -> R
                 known_until: now.plus(Duration::from_secs(9)),
             };
             store.refill_schedules(q, vec![refill]).await?;
+            store.stats(q).await?;
             store.maintain(q, 100).await?;
         }
     }

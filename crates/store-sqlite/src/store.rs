@@ -210,9 +210,10 @@ impl Store for SqliteStore {
     }
 
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
-        let (name, clock_us) = (queue.clone(), self.options.clock.now_us());
+        let (name, path) = (queue.clone(), self.path.clone());
+        let clock_us = self.options.clock.now_us();
         self.reader
-            .read(move |db| read::stats(db, &name, clock_us))
+            .read(move |db| read::stats(db, &path, &name, clock_us))
             .await
     }
 

@@ -4,6 +4,7 @@
 //! group use it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rusqlite::{Connection, params};
 use windlass_core::notification::Notification;
@@ -24,6 +25,11 @@ pub(crate) struct Tx<'a> {
     pub(crate) clock_us: u64,
     queues: Vec<QueueRow>,
     notifications: Vec<Notification>,
+    path: &'a Path,
+    /// Payload bytes of the jobs that schedules have enqueued.
+    fired_bytes: u64,
+    /// Many schedules were written: the commit may start a small checkpoint.
+    pub(crate) has_scattered_writes: bool,
     /// Free pages were given back: the file becomes shorter with the next checkpoint.
     pub(crate) is_shortened: bool,
 }
@@ -63,18 +69,24 @@ pub(crate) struct QueueTx<'a> {
     pub(crate) departed: BTreeMap<Token, u64>,
     /// Schedules that this verb has read.
     pub(crate) schedules: BTreeMap<ScheduleName, LoadedSchedule>,
+    pub(crate) path: &'a Path,
+    pub(crate) fired_bytes: &'a mut u64,
+    pub(crate) has_scattered_writes: &'a mut bool,
     notifications: &'a mut Vec<Notification>,
     is_changed: bool,
     has_announced_work: bool,
 }
 
 impl<'a> Tx<'a> {
-    pub(crate) fn new(db: &'a Connection) -> Self {
+    pub(crate) fn new(db: &'a Connection, path: &'a Path) -> Self {
         Self {
             db,
             clock_us: 0,
             queues: Vec::new(),
             notifications: Vec::new(),
+            path,
+            fired_bytes: 0,
+            has_scattered_writes: false,
             is_shortened: false,
         }
     }
@@ -95,6 +107,9 @@ impl<'a> Tx<'a> {
             kept: 0,
             departed: BTreeMap::new(),
             schedules: BTreeMap::new(),
+            path: self.path,
+            fired_bytes: &mut self.fired_bytes,
+            has_scattered_writes: &mut self.has_scattered_writes,
             notifications: &mut self.notifications,
             is_changed: false,
             has_announced_work: false,

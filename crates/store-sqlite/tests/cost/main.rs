@@ -21,6 +21,7 @@ mod budget;
 #[path = "../../../store-redis/tests/cost/fixture.rs"]
 mod fixture;
 mod log;
+mod schedules;
 #[path = "../../../store-redis/tests/cost/verbs.rs"]
 mod verbs;
 
