@@ -2,8 +2,8 @@
 //!
 //! One row per job rules out most inconsistencies. What remains is checked page by page: running
 //! jobs without an open claim or lease, claims with wrong counts, payloads without a job, tombstones that
-//! cannot be read or whose unique key an unfinished job has, schedules that follow ended jobs, and finally stats that
-//! disagree with the rows.
+//! cannot be read or whose unique key an unfinished job has, schedules that follow ended jobs, a rate that is closed
+//! for too long, and finally stats that disagree with the rows.
 
 use rusqlite::{Connection, params};
 use windlass_core::limits::{CLAIM_MAX, SCAN_PAGE};
@@ -93,6 +93,9 @@ impl QueueTx<'_> {
 
     fn audit_jobs(&mut self, from: Option<&Cursor>, audited: &mut Audited) -> TxResult<AuditStage> {
         let page = read::page(self.db, self.queue, &Filter::default(), from, SCAN_PAGE)?;
+        if from.is_none() {
+            audited.repairs.extend(self.audit_rate());
+        }
         for id in &page.items {
             if let Some(job) = self.find(id)? {
                 audited.repairs.extend(self.audit_job(&job)?);
@@ -215,6 +218,7 @@ impl QueueTx<'_> {
     /// Adds the difference found to the current stats, which may have changed since.
     pub(crate) fn repair_stats(&mut self, (stored, counted): &(Counters, Counters)) -> Repair {
         self.queue.counters.repair(stored, counted);
+        self.announce_free_slots();
         self.changed();
         repair("stats_wrong", None, "recounted all jobs")
     }

@@ -80,6 +80,7 @@ fn dump(
         leases: leases(db, &queue)?,
         claims: claims(db, &queue, now_ms)?,
         stats: read::stats(db, path, name, clock_us)?.unwrap_or_default(),
+        rate_next_us: queue.settings.rate.map(|_| queue.rate_next_us),
         settings: queue.settings,
     }))
 }

@@ -40,6 +40,7 @@ mod error;
 mod file;
 mod finish;
 mod lease;
+mod limit;
 mod maintenance;
 mod mount;
 pub mod open;

@@ -35,14 +35,17 @@ const SUSPECTS: (u8, i64) = (0, i64::MIN);
 const OTHERS: (u8, i64) = (0, i64::MAX);
 
 impl QueueTx<'_> {
-    /// Picks ready jobs, highest priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of payload. A
-    /// suspect is picked alone.
+    /// Picks ready jobs, highest priority first, up to `max` jobs, the limits of the queue and `CLAIM_BYTES_MAX`
+    /// of payload. A suspect is picked alone.
     pub(crate) fn pick(
         &mut self,
         request: &ClaimRequest,
         lease: Option<&LeaseRow>,
     ) -> TxResult<Vec<Picked>> {
-        let max = request.max.min(CLAIM_MAX);
+        let max = request.max.min(CLAIM_MAX).min(self.queue.allowed(self.now));
+        if max == 0 {
+            return Ok(Vec::new());
+        }
         let first = if self.may_pick_suspect(lease)? {
             SUSPECTS
         } else {

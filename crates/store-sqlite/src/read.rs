@@ -231,14 +231,17 @@ pub(crate) fn stats(
     let Some(queue) = QueueRow::find(db, name)? else {
         return Ok(None);
     };
-    let now = Now::guard(queue.mark_us, clock_us).ms();
+    let now = Now::guard(queue.mark_us, clock_us);
+    let opening = queue.opens_at(now);
+    let now = now.ms();
     let mut stats = queue.counters.stats(now);
     stats.is_paused = queue.is_paused;
     let oldest = oldest_due(db, &queue)?;
     stats.oldest_ms = oldest.map(|due_at| now.as_ms().saturating_sub(due_at));
     // A claim that waits for the next due job must not spin while a due instant waits for disk space.
     let waits = schedule::waits_for_space(db, path, &queue, now)?;
-    let next = [next_due(db, queue.key)?, queue.fires_at.filter(|_| !waits)];
+    let firing = queue.fires_at.filter(|_| !waits);
+    let next = [next_due(db, queue.key)?, firing, opening];
     let next = next.into_iter().flatten().min();
     stats.next_due_ms = next.map(|due_at| due_at.saturating_sub(now.as_ms()));
     Ok(Some(stats))

@@ -11,7 +11,8 @@ CREATE TABLE queue (
     front      INTEGER NOT NULL,   -- last positions assigned at the two ends of the lanes
     back       INTEGER NOT NULL,
     stats      TEXT NOT NULL,      -- counters, in the order of stats.rs; empty if the queue is deleted
-    fires_at   INTEGER             -- when the next instant of its schedules is due
+    fires_at   INTEGER,            -- when the next instant of its schedules is due
+    rate_next_us INTEGER NOT NULL DEFAULT 0   -- when the next claim is on schedule, microseconds; 0 without a rate
 ) STRICT;
 
 CREATE TABLE job (

@@ -44,8 +44,8 @@ impl Store for SqliteStore {
         request.check()?;
         loop {
             let step = request.clone();
-            let claim = self.on_queue(queue, move |tx| tx.claim(&step));
-            if let ClaimStep::Done(claim) = claim.await? {
+            let claim = self.on_queue(queue, move |tx| tx.checked_claim(&step));
+            if let ClaimStep::Done(claim) = claim.await?? {
                 return Ok(claim);
             }
         }
@@ -104,7 +104,7 @@ impl Store for SqliteStore {
             .check_completions(&completions, next.as_ref())?;
         let request = next.clone();
         let completed = self.on_queue(queue, move |tx| tx.complete(&completions, request.as_ref()));
-        let (statuses, step) = completed.await?;
+        let (statuses, step) = completed.await??;
         let next = match (step, next) {
             (ClaimStep::Done(claim), _) => claim,
             (ClaimStep::Again, Some(request)) => self.claim(queue, request).await?,

@@ -48,6 +48,8 @@ pub(crate) struct QueueRow {
     pub(crate) counters: Counters,
     /// When the next instant of its schedules is due, so that a claim need not ask.
     pub(crate) fires_at: Option<u64>,
+    /// The number of the rate limit.
+    pub(crate) rate_next_us: u64,
     is_dirty: bool,
 }
 
@@ -116,6 +118,7 @@ impl<'a> Tx<'a> {
         };
         if now.stepped_back {
             tx.shorten_leases()?;
+            tx.cut_rate(tx.queue.settings.rate_limit());
         }
         let reply = verb(&mut tx)?;
         tx.update_claims()?;
@@ -156,7 +159,8 @@ impl<'a> Tx<'a> {
             self.db.run(&sql, [key])?;
         }
         // Its last token stays, so that no number is issued twice if it is created again.
-        let clear = "UPDATE queue SET settings = '', is_paused = 0, mark_us = 0, front = 0, back = 0, stats = ''
+        let clear = "UPDATE queue SET settings = '', is_paused = 0, mark_us = 0, front = 0, back = 0, stats = '',
+                                      rate_next_us = 0
                      WHERE key = ?1";
         self.db.run(clear, [key])?;
         self.queues[index] = QueueRow::empty(name.clone(), NOT_STORED);
@@ -199,13 +203,15 @@ impl QueueRow {
             back: 0,
             counters: Counters::default(),
             fires_at: None,
+            rate_next_us: 0,
             is_dirty: false,
         }
     }
 
     pub(crate) fn find(db: &Connection, name: &QueueName) -> TxResult<Option<Self>> {
         let stored = db.first(
-            "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats, fires_at
+            "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats, fires_at,
+                    rate_next_us
              FROM queue WHERE name = ?1 AND stats > ''",
             [name.as_str()],
             |row| {
@@ -222,6 +228,8 @@ impl QueueRow {
                 queue.back = row.get(6)?;
                 queue.counters = Counters::read(&row.get::<_, String>(7)?)?;
                 queue.fires_at = row.get(8)?;
+                // A negative number is in the past, as 0 is.
+                queue.rate_next_us = row.get::<_, i64>(9)?.max(0).cast_unsigned();
                 Ok(queue)
             },
         )?;
@@ -250,7 +258,7 @@ impl QueueRow {
     fn save(&self, db: &Connection) -> TxResult<()> {
         db.run(
             "UPDATE queue SET is_paused = ?2, mark_us = ?3, last_token = ?4, front = ?5, back = ?6,
-                              stats = ?7, fires_at = ?8
+                              stats = ?7, fires_at = ?8, rate_next_us = ?9
              WHERE key = ?1",
             params![
                 self.key,
@@ -261,6 +269,7 @@ impl QueueRow {
                 self.back,
                 self.counters.write(),
                 self.fires_at,
+                self.rate_next_us,
             ],
         )?;
         Ok(())
@@ -273,11 +282,13 @@ impl QueueTx<'_> {
         self.is_changed = true;
     }
 
-    /// Changes settings; only those that differ from the defaults are stored.
+    /// Changes all settings or none; only those that differ from the defaults are stored.
     pub(crate) fn set(&mut self, settings: &[Setting]) -> TxResult<Settings> {
-        for setting in settings {
-            self.queue.settings.apply(setting)?;
-        }
+        let mut new = self.queue.settings.clone();
+        settings.iter().try_for_each(|setting| new.apply(setting))?;
+        new.check()?;
+        self.change_limits(&new);
+        self.queue.settings = new;
         let defaults = Settings::default().all();
         let own = self.queue.settings.all().into_iter();
         let differing = own.filter(|setting| !defaults.contains(setting));
