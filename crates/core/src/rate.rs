@@ -57,7 +57,7 @@ impl Rate {
         RateLimit {
             period_us,
             interval_us,
-            tolerance_us: (burst - 1) * interval_us,
+            tolerance_us: (burst - 1).saturating_mul(interval_us),
         }
     }
 }
@@ -92,6 +92,11 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
+    /// Returns how far ahead of now a burst moves the number of the limit.
+    pub fn burst_us(&self) -> u64 {
+        self.tolerance_us.saturating_add(self.interval_us)
+    }
+
     /// Returns how many hand-outs are allowed now.
     pub fn allowed(&self, next: u64, now: u64) -> u64 {
         let ahead = next.saturating_sub(now);
@@ -103,7 +108,8 @@ impl RateLimit {
 
     /// Returns the number of the limit after `count` hand-outs now.
     pub fn hand_out(&self, next: u64, now: u64, count: u64) -> u64 {
-        next.max(now) + count * self.interval_us
+        next.max(now)
+            .saturating_add(count.saturating_mul(self.interval_us))
     }
 
     /// Returns the time from which a hand-out is allowed.
@@ -113,7 +119,7 @@ impl RateLimit {
 
     /// Returns the number of the limit after the clock was set back to `now`.
     pub fn after_step_back(&self, next: u64, now: u64) -> u64 {
-        next.min(now + self.period_us)
+        next.min(now.saturating_add(self.period_us))
     }
 }
 

@@ -183,6 +183,18 @@ impl Settings {
                 "use a queue of its own for the jobs to limit, or set max_running=none and rate=none",
             ));
         }
+        // Stores count microseconds, and some of them only up to `NUMBER_MAX`.
+        let burst = self.rate_limit().map_or(0, |limit| limit.burst_us());
+        if Duration::from_micros(burst) > FUTURE_MAX {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "a burst of {} is too large for its rate: the rate would catch up with it after more than 100 years",
+                    self.burst
+                ),
+                "use a smaller burst, or a rate with a shorter period",
+            ));
+        }
         Ok(())
     }
 
@@ -472,6 +484,24 @@ fn parse_keep_succeeded(text: &str) -> Result<KeepSucceeded, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_burst_that_its_rate_cannot_catch_up_with_is_refused() {
+        let check = |rate: &str, burst: u32| {
+            let rate = Some(rate.parse().unwrap());
+            let settings = Settings {
+                rate,
+                burst,
+                ..Settings::default()
+            };
+            settings.check().map_err(|error| error.kind())
+        };
+        assert_eq!(check("1000/1d", 1000), Ok(()));
+        assert_eq!(check("1/36500d", 1), Ok(()));
+        for (rate, burst) in [("100000/1d", 100_000), ("4294967295/36500d", u32::MAX)] {
+            assert_eq!(check(rate, burst), Err(ErrorKind::Conflict), "{rate}");
+        }
+    }
 
     #[test]
     fn every_setting_is_read_back_as_written() {
