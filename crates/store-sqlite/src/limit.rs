@@ -60,8 +60,7 @@ impl QueueTx<'_> {
     /// Closes a rate for one period at most, after the rate changed or the clock was set back.
     pub(crate) fn cut_rate(&mut self, limit: Option<RateLimit>) {
         let next = self.queue.rate_next_us;
-        self.queue.rate_next_us =
-            limit.map_or(0, |limit| limit.after_step_back(next, self.now.us));
+        self.queue.rate_next_us = limit.map_or(0, |limit| limit.after_step_back(next, self.now.us));
     }
 
     /// Wakes waiting claims after jobs left their claims, if a slot is free. A closed rate wakes them too: they
@@ -76,8 +75,8 @@ impl QueueTx<'_> {
     pub(crate) fn audit_rate(&mut self) -> Option<Repair> {
         let limit = self.queue.settings.rate_limit();
         let most = limit.map_or(0, |limit| {
-            let ahead = limit.tolerance_us.saturating_add(limit.interval_us);
-            self.now.us.saturating_add(ahead.max(limit.period_us))
+            let ahead = limit.burst_us().max(limit.period_us);
+            self.now.us.saturating_add(ahead)
         });
         if self.queue.rate_next_us <= most {
             return None;
@@ -87,7 +86,8 @@ impl QueueTx<'_> {
         Some(Repair {
             code: "rate_wrong",
             id: None,
-            message: "the rate was closed for too long; it opens after one period at most".to_owned(),
+            message: "the rate was closed for too long; it opens after one period at most"
+                .to_owned(),
         })
     }
 }

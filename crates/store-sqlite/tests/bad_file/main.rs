@@ -9,6 +9,7 @@
 mod damaged;
 mod foreign;
 mod hostile;
+mod limits;
 mod locked;
 mod path;
 mod planted;

@@ -106,6 +106,26 @@ async fn an_upgraded_store_has_its_remembered_ids_and_can_replace_its_jobs() {
 }
 
 #[tokio::test]
+async fn an_upgraded_store_can_have_limits() {
+    let (_folder, path) = old_store(JOBS);
+    let (store, q) = (open(&path), queue());
+    let rate = vec!["rate=1/1h".parse().unwrap()];
+    store.set(&q, rate).await.unwrap();
+    let jobs = vec![NewJob::new("x")];
+    store.enqueue(&q, jobs).await.unwrap();
+
+    let claim = store.claim(&q, ClaimRequest::single(5)).await.unwrap();
+    assert_eq!(claim.unwrap().jobs.len(), 1);
+    drop(store);
+
+    let store = open(&path);
+    let claim = store.claim(&q, ClaimRequest::single(5)).await.unwrap();
+    assert!(claim.is_none());
+    let (_, repairs) = paging::audit(&store, &q).await.unwrap();
+    assert_eq!(repairs, []);
+}
+
+#[tokio::test]
 async fn processes_that_open_an_old_store_at_once_upgrade_it_once() {
     let (_folder, path) = old_store(JOBS);
 
