@@ -68,6 +68,27 @@ pub async fn a_replaced_job_has_the_new_content_and_keeps_its_id_and_times(
     Ok(())
 }
 
+pub async fn a_payload_is_replaced_by_a_larger_and_by_a_smaller_one(
+    fixture: &Fixture,
+) -> Result<()> {
+    fixture.enqueue(keyed("a")).await?;
+    for (n, bytes) in [10_000, 20_000, 3, 10_000].into_iter().enumerate() {
+        let mut new = replacing(&format!("b{n}"));
+        new.payload = vec![b'x'; bytes].into();
+        fixture.enqueue(new.clone()).await?;
+
+        assert_eq!(payload(fixture, "a").await?, new.payload);
+        let stats = fixture.snapshot().await?.stats;
+        assert_eq!(stats.bytes, bytes as u64);
+    }
+    let claim = fixture.take(1).await?;
+    assert_eq!(claim.jobs[0].payload.len(), 10_000);
+    fixture.complete(&claim).await?;
+    let (_, repairs) = crate::paging::audit(fixture.store.as_ref(), &fixture.queue).await?;
+    assert_eq!(repairs, []);
+    Ok(())
+}
+
 pub async fn a_replaced_job_starts_over(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(keyed("a")).await?;
     let claim = fixture.take(1).await?;
@@ -400,6 +421,23 @@ pub async fn a_key_until_start_is_free_when_its_job_is_first_claimed(
     assert_eq!(fixture.retry("a").await?, Changed::Done);
     let third = fixture.enqueue(keyed("c")).await?;
     assert_eq!(duplicate_of(&third), Some((id("b"), JobState::Ready)));
+    Ok(())
+}
+
+pub async fn every_job_of_a_claim_frees_its_key_until_start(fixture: &Fixture) -> Result<()> {
+    let jobs = |name: &str| -> Result<Vec<NewJob>> {
+        let job = |n| {
+            let job = named(&format!("{name}{n}")).unique_key(format!("key {n}").parse()?);
+            Ok(job.unique_until(UniqueUntil::Start))
+        };
+        (0..12).map(job).collect()
+    };
+    fixture.enqueue_all(jobs("a")?).await?;
+    assert_eq!(fixture.take(12).await?.jobs.len(), 12);
+
+    let replies = fixture.enqueue_all(jobs("b")?).await?;
+
+    assert!(replies.iter().all(Enqueued::is_accepted), "{replies:?}");
     Ok(())
 }
 
