@@ -572,6 +572,19 @@ pub async fn held_keys_and_remembered_ids_share_a_limit(fixture: &Fixture) -> Re
     Ok(())
 }
 
+pub async fn of_a_key_and_an_id_that_expire_together_the_key_is_forgotten_first(
+    fixture: &Fixture,
+) -> Result<()> {
+    fixture.set("dedup_for=60s").await?;
+    fixture.set("dedup_max=1").await?;
+    fixture.enqueue(throttled("a")).await?;
+    fixture.complete(&fixture.take(1).await?).await?;
+
+    let dump = fixture.snapshot().await?;
+    assert_eq!((dump.held_keys.len(), dump.tombstones.len()), (0, 1));
+    Ok(())
+}
+
 pub async fn a_schedule_skips_instants_while_its_key_is_held(fixture: &Fixture) -> Result<()> {
     let mut schedule = every("s", 10);
     schedule.job = schedule.job.unique_key("key".parse()?).unique_for(secs(15));
