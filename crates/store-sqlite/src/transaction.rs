@@ -69,6 +69,8 @@ pub(crate) struct QueueTx<'a> {
     pub(crate) kept: usize,
     /// Claims that jobs left during this verb, with counts.
     pub(crate) departed: BTreeMap<Token, u64>,
+    /// Whether jobs left claims during this verb.
+    pub(crate) has_departures: bool,
     /// Schedules that this verb has read.
     pub(crate) schedules: BTreeMap<ScheduleName, LoadedSchedule>,
     pub(crate) path: &'a Path,
@@ -108,6 +110,7 @@ impl<'a> Tx<'a> {
             now,
             kept: 0,
             departed: BTreeMap::new(),
+            has_departures: false,
             schedules: BTreeMap::new(),
             path: self.path,
             fired_bytes: &mut self.fired_bytes,
@@ -122,6 +125,10 @@ impl<'a> Tx<'a> {
         }
         let reply = verb(&mut tx)?;
         tx.update_claims()?;
+        // Not before the end: a claim of the same call may take the slots.
+        if tx.has_departures {
+            tx.announce_free_slots();
+        }
         tx.save_schedules()?;
         if tx.is_changed {
             tx.queue.mark_us = now.us;

@@ -74,17 +74,19 @@ async fn start_waiting(folder: &TempDir) -> JoinHandle<(Claim, Instant)> {
     let (reads, mut read) = watch::channel(0);
     let clock = Arc::new(CountedClock(reads));
     let store = open(&folder.path().join("jobs.db"), clock);
+    let claimer = store.clone();
     let waiting = tokio::spawn(async move {
         let (mut request, wait) = (ClaimRequest::single(1), Duration::from_secs(20));
-        let claim = store.claim_waiting(&queue(), &mut request, wait).await;
+        let claim = claimer.claim_waiting(&queue(), &mut request, wait).await;
         (claim.unwrap().unwrap(), Instant::now())
     });
-    // A claim that found nothing, then the stats that say how long to wait.
+    // A claim that found nothing, then the stats that say how long to wait. Reads are answered in order.
     read.wait_for(|reads| *reads >= 2).await.unwrap();
+    store.stats(&queue()).await.unwrap();
     waiting
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn a_waiting_claim_starts_when_another_connection_frees_a_slot() {
     let mut delays = Vec::new();
     for _ in 0..ROUNDS {
@@ -101,7 +103,7 @@ async fn a_waiting_claim_starts_when_another_connection_frees_a_slot() {
     assert!(*delays.iter().min().unwrap() < DELAY_MAX, "{delays:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn a_waiting_claim_starts_when_another_connection_raises_a_limit() {
     let mut delays = Vec::new();
     for _ in 0..ROUNDS {
@@ -126,7 +128,7 @@ fn assert_opened(after_us: &[u64], opens: Duration) {
     assert!((opens..most).contains(first), "{after_us:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn a_waiting_claim_starts_when_a_closed_rate_opens() {
     let mut after_us = Vec::new();
     for _ in 0..ROUNDS {
@@ -141,7 +143,7 @@ async fn a_waiting_claim_starts_when_a_closed_rate_opens() {
 }
 
 /// The waiting claim saw an open rate, which others closed while it waited for a slot.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn a_waiting_claim_that_gets_a_slot_learns_when_the_rate_opens() {
     let mut after_us = Vec::new();
     for _ in 0..ROUNDS {

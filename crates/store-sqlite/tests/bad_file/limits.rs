@@ -38,9 +38,12 @@ async fn next_due(store: &SqliteStore) -> Option<Duration> {
 
 #[tokio::test]
 async fn a_rate_that_is_closed_for_too_long_is_repaired_by_an_audit() {
-    for burst in ["burst=1", "burst=4"] {
+    for (burst, rest_of_burst) in [("burst=1", None), ("burst=4", Some(3))] {
         let (_folder, path) = folder();
         let store = open_limited(&path, &["rate=4/1h", burst]).await;
+        let rest = store.claim(&queue(), ClaimRequest::single(5)).await;
+        assert_eq!(rest.unwrap().map(|rest| rest.jobs.len()), rest_of_burst);
+        assert_eq!(repairs(&store).await, [""; 0]);
         // More than an hour, or than a burst of four, after the claim.
         corrupt(
             &path,

@@ -309,6 +309,20 @@ pub async fn pausing_promoting_and_retrying_ignore_the_limits(fixture: &Fixture)
     Ok(())
 }
 
+pub async fn a_deleted_queue_forgets_its_rate(fixture: &Fixture) -> Result<()> {
+    fixture.set("rate=1/1h").await?;
+    fixture.fill(&["a"]).await?;
+    fixture.complete(&fixture.take(1).await?).await?;
+    fixture.store.delete_queue(&fixture.queue).await?;
+
+    fixture.enqueue_all(Vec::new()).await?;
+    fixture.set("rate=1/1h").await?;
+
+    fixture.fill(&["b"]).await?;
+    assert_eq!(fixture.next(1).await?, ["b"]);
+    Ok(())
+}
+
 pub async fn an_audit_keeps_the_rate(fixture: &Fixture) -> Result<()> {
     fixture.set("rate=1/1h").await?;
     fixture.fill(&["a", "b"]).await?;
