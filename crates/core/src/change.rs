@@ -14,7 +14,7 @@ use crate::text_enum::text_enum;
 pub enum Target {
     /// The jobs with these ids.
     Ids(Vec<JobId>),
-    /// The unfinished job with this unique key.
+    /// The unfinished job with this unique key. `delete` also frees a key that is held after its job ended.
     UniqueKey(UniqueKey),
     /// Every job with exactly this payload, in pages. Only for `cancel`.
     Payload(Bytes),
@@ -121,7 +121,7 @@ pub enum Changed {
     WillStop,
     /// The job is in this state, which does not allow the change.
     WrongState(JobState),
-    /// This other unfinished job has the same unique key.
+    /// This other job holds the same unique key.
     Conflict(JobId),
     /// The job does not exist.
     NotFound,

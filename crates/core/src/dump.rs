@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use crate::claim::Owner;
 use crate::error::Result;
-use crate::job::{Job, JobState};
+use crate::job::{Enqueued, Job, JobState};
 use crate::name::{JobId, QueueName, UniqueKey};
 use crate::outcome::OutcomeStatus;
 use crate::queue::Stats;
@@ -35,6 +35,10 @@ pub struct QueueDump {
     pub unique_keys: Vec<(UniqueKey, JobId)>,
     /// Ids of finished jobs that are still remembered, with state and expiry.
     pub tombstones: Vec<(JobId, JobState, Timestamp)>,
+    /// Unique keys that are held after their job ended, with its id, state and the end of the hold.
+    pub held_keys: Vec<(UniqueKey, JobId, JobState, Timestamp)>,
+    /// Ids of enqueues that replaced or postponed another job, with their replies and expiries.
+    pub amendments: Vec<(JobId, Enqueued, Timestamp)>,
     /// Schedules.
     pub schedules: Vec<ScheduleRecord>,
     /// Leases, by owner.
@@ -45,6 +49,8 @@ pub struct QueueDump {
     pub stats: Stats,
     /// The queue's settings.
     pub settings: Settings,
+    /// When the next claim would be on schedule, in microseconds, if the queue has a rate.
+    pub rate_next_us: Option<u64>,
 }
 
 /// A lease.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::due::Due;
+use crate::duplicate::{OnDuplicate, UniqueUntil};
 use crate::error::{Error, Result};
 use crate::headers::Headers;
 use crate::name::{BootId, JobId, Kind, QueueName, ScheduleName, UniqueKey};
@@ -54,6 +55,14 @@ pub struct NewJob {
     pub expires: Option<Due>,
     /// At most one unfinished job in the queue can have this key.
     pub unique_key: Option<UniqueKey>,
+    /// How long the job holds the key (default: until it ends).
+    pub unique_until: UniqueUntil,
+    /// The key stays held at least this long after the enqueue, even if the job ends earlier.
+    pub unique_for: Option<Duration>,
+    /// What happens if a waiting job has the id or the unique key (default: it is kept).
+    pub on_duplicate: OnDuplicate,
+    /// Postponing never moves a due time further than this after the job was enqueued.
+    pub postpone_max: Option<Duration>,
     /// The headers.
     pub headers: Headers,
     /// Whether to keep the job after it succeeded without a result, for a caller that waits.
@@ -74,6 +83,10 @@ impl NewJob {
             timeout: None,
             expires: None,
             unique_key: None,
+            unique_until: UniqueUntil::End,
+            unique_for: None,
+            on_duplicate: OnDuplicate::Keep,
+            postpone_max: None,
             headers: Headers::default(),
             keep_outcome: false,
         }
@@ -153,6 +166,35 @@ impl NewJob {
         self
     }
 
+    /// Sets how long the job holds its unique key (default: until it ends).
+    #[must_use]
+    pub fn unique_until(mut self, until: UniqueUntil) -> Self {
+        self.unique_until = until;
+        self
+    }
+
+    /// Holds the unique key for at least `time` after the enqueue, even if the job ends earlier.
+    /// Cancelling or deleting the job frees it.
+    #[must_use]
+    pub fn unique_for(mut self, time: Duration) -> Self {
+        self.unique_for = Some(time);
+        self
+    }
+
+    /// Sets what happens if a waiting job has the id or the unique key (default: it is kept).
+    #[must_use]
+    pub fn on_duplicate(mut self, on_duplicate: OnDuplicate) -> Self {
+        self.on_duplicate = on_duplicate;
+        self
+    }
+
+    /// Limits how far a due time can be postponed: to `max` after the job was enqueued.
+    #[must_use]
+    pub fn postpone_max(mut self, max: Duration) -> Self {
+        self.postpone_max = Some(max);
+        self
+    }
+
     /// Sets the headers.
     #[must_use]
     pub fn headers(mut self, headers: Headers) -> Self {
@@ -212,31 +254,73 @@ pub enum Enqueued {
         /// The current durability of the existing job.
         level: DurabilityLevel,
     },
+    /// The content of a waiting job was replaced, and maybe its due time moved.
+    Replaced {
+        /// The id of that job.
+        id: JobId,
+        /// Its state afterwards.
+        state: JobState,
+        /// Its durability.
+        level: DurabilityLevel,
+    },
+    /// The due time of a waiting job was moved.
+    Postponed {
+        /// The id of that job.
+        id: JobId,
+        /// Its state afterwards.
+        state: JobState,
+        /// Its durability.
+        level: DurabilityLevel,
+    },
 }
 
 impl Enqueued {
     /// Returns the id of the accepted or existing job.
     pub fn id(&self) -> &JobId {
         match self {
-            Self::Accepted { id, .. } | Self::Duplicate { id, .. } => id,
+            Self::Accepted { id, .. }
+            | Self::Duplicate { id, .. }
+            | Self::Replaced { id, .. }
+            | Self::Postponed { id, .. } => id,
         }
     }
 
     /// Returns the state of the accepted or existing job.
     pub const fn state(&self) -> JobState {
         match self {
-            Self::Accepted { state, .. } | Self::Duplicate { state, .. } => *state,
+            Self::Accepted { state, .. }
+            | Self::Duplicate { state, .. }
+            | Self::Replaced { state, .. }
+            | Self::Postponed { state, .. } => *state,
         }
     }
 
     /// Returns the durability of the accepted or existing job.
     pub const fn level(&self) -> DurabilityLevel {
         match self {
-            Self::Accepted { level, .. } | Self::Duplicate { level, .. } => *level,
+            Self::Accepted { level, .. }
+            | Self::Duplicate { level, .. }
+            | Self::Replaced { level, .. }
+            | Self::Postponed { level, .. } => *level,
         }
     }
 
-    /// Returns whether the job is a duplicate.
+    /// Returns the durability of the accepted or existing job, to change it.
+    pub const fn level_mut(&mut self) -> &mut DurabilityLevel {
+        match self {
+            Self::Accepted { level, .. }
+            | Self::Duplicate { level, .. }
+            | Self::Replaced { level, .. }
+            | Self::Postponed { level, .. } => level,
+        }
+    }
+
+    /// Returns whether the job was stored as a new one.
+    pub const fn is_accepted(&self) -> bool {
+        matches!(self, Self::Accepted { .. })
+    }
+
+    /// Returns whether the job is a duplicate, and changed nothing.
     pub const fn is_duplicate(&self) -> bool {
         matches!(self, Self::Duplicate { .. })
     }
@@ -357,8 +441,13 @@ pub struct Job {
     pub retry: RetryPolicy,
     /// The time limit of one attempt.
     pub timeout: Option<Duration>,
-    /// The unique key, in use until the job finishes.
+    /// The unique key, in use until the job finishes. `None` after a job with
+    /// [`UniqueUntil::Start`] started.
     pub unique_key: Option<UniqueKey>,
+    /// How long the job holds the key.
+    pub unique_until: UniqueUntil,
+    /// The key stays held at least this long after the enqueue.
+    pub unique_for: Option<Duration>,
     /// The schedule that enqueued the job.
     pub schedule: Option<ScheduleName>,
     /// Whether to keep the job after it succeeded without a result.

@@ -15,8 +15,10 @@
 //! # Map
 //!
 //! In reading order: [`name`], [`time`] and [`due`] are small value types; [`job`] is the job itself;
+//! [`duplicate`] decides what an enqueue does to a job that has its id or unique key;
 //! [`retry`] computes when a failed job runs again; [`schedule`] enqueues jobs at its instants; [`token`], [`claim`] and [`outcome`] cover a lease from
-//! claim to outcome; [`change`] is what operators do to jobs; [`queue`], [`worker`] and [`maintenance`] are
+//! claim to outcome; [`change`] is what operators do to jobs; [`rate`] limits how many jobs a queue hands out;
+//! [`queue`], [`worker`] and [`maintenance`] are
 //! stats, worker records and housekeeping; [`store`] is the trait that ties them together, with all their
 //! types, [`error`] its errors, and [`wait`] waits for jobs and outcomes. [`metrics`] names what workers and
 //! servers measure.
@@ -26,6 +28,7 @@ pub mod claim;
 pub mod due;
 #[cfg(feature = "dump")]
 pub mod dump;
+pub mod duplicate;
 pub mod duration;
 pub mod error;
 pub mod headers;
@@ -39,6 +42,7 @@ pub mod notification;
 pub mod outcome;
 pub mod priority;
 pub mod queue;
+pub mod rate;
 pub mod retry;
 pub mod schedule;
 pub mod setting;

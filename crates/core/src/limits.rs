@@ -35,6 +35,10 @@ pub const LEASE_DEFAULT: Duration = Duration::from_secs(30);
 /// How long a finished claim is remembered, so that repeated outcomes get the same reply.
 pub const CLAIM_TOMBSTONE: Duration = Duration::from_secs(60);
 
+/// How long the id of an enqueue that replaced or postponed a job is remembered, so that a repeated call
+/// gets the same reply.
+pub const AMENDMENT_TOMBSTONE: Duration = CLAIM_TOMBSTONE;
+
 /// Claims that finished before this time are removed. A whole second: claims are removed many at once.
 pub fn claims_removed_before(now: Timestamp) -> Timestamp {
     let second = now.as_ms() - now.as_ms() % 1000;
@@ -137,6 +141,7 @@ impl Limits {
                 "use at least 1ms, or omit it for no limit",
             ));
         }
+        job.check_deduplication()?;
         self.check_bytes("payload", job.payload.len())
     }
 

@@ -88,6 +88,13 @@ impl RetryPolicy {
         self
     }
 
+    /// Returns the policy with its deadline as a time of the store.
+    #[must_use]
+    pub fn resolve(mut self, now: Now) -> Self {
+        self.until = self.until.map(|until| Due::At(until.resolve(now)));
+        self
+    }
+
     /// Returns the delay before the next attempt after attempt number `attempt` failed.
     pub fn delay(&self, attempt: u32, jitter: Jitter) -> Duration {
         let doublings = attempt.saturating_sub(1).min(40);

@@ -15,6 +15,7 @@ pub use self::due::{DueInstants, PlannedInstant, next_refill};
 pub use self::record::{Occurrence, ScheduleEnd, ScheduleRecord, ScheduleTotals};
 pub use self::rule::{Rule, Times};
 use crate::due::Due;
+use crate::duplicate::OnDuplicate;
 use crate::error::{Error, Result};
 use crate::headers::Headers;
 use crate::job::{Enqueued, NewJob};
@@ -111,6 +112,10 @@ impl Schedule {
         {
             let why = "the previous job holds the unique key, so no other job can wait for its end";
             return invalid(why, "omit the unique key, or use overlap skip or allow");
+        }
+        if self.job.on_duplicate != OnDuplicate::Keep {
+            let why = "its jobs are duplicates or new, so on_duplicate has no effect";
+            return invalid(why, "omit on_duplicate");
         }
         if matches!(self.missed, Missed::All(count) if !(1..=CAUGHT_UP_MAX).contains(&count)) {
             return invalid("missed all: count out of range", "use 1 to 32");

@@ -4,11 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::claim::Mode;
 use crate::duration;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::job::JobState;
 pub use crate::keep::{Keep, KeepSucceeded};
 use crate::limits::{FUTURE_MAX, NUMBER_MAX};
+use crate::rate::{Rate, RateLimit};
 use crate::text_enum::text_enum;
 
 text_enum! {
@@ -53,6 +55,13 @@ pub struct Settings {
     pub dead: Keep,
     /// How long cancelled jobs are kept (default: 1h, 10000 jobs, 64 MiB).
     pub cancelled: Keep,
+    /// The maximum number of jobs that run at the same time (default: no limit).
+    pub max_running: Option<u32>,
+    /// The maximum number of jobs that are claimed per period (default: no limit).
+    pub rate: Option<Rate>,
+    /// The number of jobs that may be claimed at once although the rate spreads them (default: 1). What a burst
+    /// takes at once is missing from the steady rate: `rate=10/1m` with `burst=4` claims 7 per minute steadily.
+    pub burst: u32,
     /// The number of partitions, in stores that support them (default: 1).
     pub partitions: Partitions,
     /// The number of waiting jobs in one partition above which [`Partitions::Auto`] doubles their number
@@ -96,6 +105,9 @@ impl Default for Settings {
                 bytes: Some(256 * MIB),
             },
             cancelled: default_keep,
+            max_running: None,
+            rate: None,
+            burst: 1,
             partitions: Partitions::Fixed(1),
             partition_at: 1_000_000,
         }
@@ -161,6 +173,48 @@ impl Settings {
             .map_err(|why| Error::invalid(setting.name, why, format!("use {}", field.form)))
     }
 
+    /// Checks settings that exclude each other.
+    pub fn check(&self) -> Result<()> {
+        let is_partitioned = matches!(self.partitions, Partitions::Fixed(2..));
+        if is_partitioned && (self.max_running.is_some() || self.rate.is_some()) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "max_running and rate limit a queue with one partition",
+                "use a queue of its own for the jobs to limit, or set max_running=none and rate=none",
+            ));
+        }
+        // Stores count microseconds, and some of them only up to `NUMBER_MAX`.
+        let burst = self.rate_limit().map_or(0, |limit| limit.burst_us());
+        if Duration::from_micros(burst) > FUTURE_MAX {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "a burst of {} is too large for its rate: the rate would catch up with it after more than 100 years",
+                    self.burst
+                ),
+                "use a smaller burst, or a rate with a shorter period",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks a claim in a mode: a limit of running jobs cannot count jobs that are final when claimed.
+    pub fn check_claim(&self, mode: Mode) -> Result<()> {
+        if mode == Mode::AtMostOnce && self.max_running.is_some() {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "a queue with max_running hands out no jobs at most once",
+                "claim at least once, or set max_running=none",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the rate with its burst.
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        self.rate.map(|rate| rate.limit(self.burst))
+    }
+
     /// Returns how long finished jobs of a state are kept.
     pub const fn keep(&self, state: JobState) -> Keep {
         match state {
@@ -216,7 +270,7 @@ const AGE: &str = "a duration such as 1h30m, or all";
 const NUMBER: &str = "a whole number";
 const BOUND: &str = "a whole number, or all";
 
-static FIELDS: [Field; 16] = [
+static FIELDS: [Field; 19] = [
     field!(
         "dedup_for",
         DURATION,
@@ -278,6 +332,27 @@ static FIELDS: [Field; 16] = [
         cancelled.bytes,
         format_bound,
         parse_bound
+    ),
+    field!(
+        "max_running",
+        "a whole number from 1, or none",
+        max_running,
+        format_limit,
+        parse_max_running
+    ),
+    field!(
+        "rate",
+        "a rate such as 100/1m, or none",
+        rate,
+        format_limit,
+        parse_rate
+    ),
+    field!(
+        "burst",
+        "a whole number from 1",
+        burst,
+        format_value,
+        parse_positive
     ),
     field!(
         "partitions",
@@ -355,6 +430,27 @@ fn parse_threshold(text: &str) -> Result<u64, String> {
     }
 }
 
+fn format_limit(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "none".to_owned(), |limit| limit.to_string())
+}
+
+fn parse_max_running(text: &str) -> Result<Option<u32>, String> {
+    match text {
+        "none" => Ok(None),
+        _ => parse_positive(text).map(Some),
+    }
+}
+
+fn parse_rate(text: &str) -> Result<Option<Rate>, String> {
+    match text {
+        "none" => Ok(None),
+        _ => text
+            .parse()
+            .map(Some)
+            .map_err(|error: Error| error.to_string()),
+    }
+}
+
 fn format_partitions(value: Partitions) -> String {
     match value {
         Partitions::Fixed(count) => count.to_string(),
@@ -390,6 +486,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_burst_that_its_rate_cannot_catch_up_with_is_refused() {
+        let check = |rate: &str, burst: u32| {
+            let rate = Some(rate.parse().unwrap());
+            let settings = Settings {
+                rate,
+                burst,
+                ..Settings::default()
+            };
+            settings.check().map_err(|error| error.kind())
+        };
+        assert_eq!(check("1000/1d", 1000), Ok(()));
+        assert_eq!(check("1/36500d", 1), Ok(()));
+        for (rate, burst) in [("100000/1d", 100_000), ("4294967295/36500d", u32::MAX)] {
+            assert_eq!(check(rate, burst), Err(ErrorKind::Conflict), "{rate}");
+        }
+    }
+
+    #[test]
     fn every_setting_is_read_back_as_written() {
         let mut settings = Settings::default();
         for text in [
@@ -397,6 +511,9 @@ mod tests {
             "requeue=back",
             "dead_age=all",
             "succeeded_count=7",
+            "max_running=3",
+            "rate=100/1m",
+            "burst=5",
         ] {
             settings.apply(&text.parse().unwrap()).unwrap();
         }
@@ -419,6 +536,10 @@ mod tests {
             "dedup_for=5",
             "dead_count=-1",
             "dead_age=99999d",
+            "max_running=0",
+            "rate=fast",
+            "rate=0/1s",
+            "burst=0",
             "x",
         ] {
             let error = bad.parse::<Setting>().unwrap_err();

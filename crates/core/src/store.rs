@@ -13,6 +13,7 @@ pub use crate::claim::{
     Claim, ClaimRequest, ClaimedJob, Claimer, LeaseTime, Mode, Owner, Renewal, Renewed,
 };
 pub use crate::due::Due;
+pub use crate::duplicate::{OnDuplicate, UniqueUntil};
 pub use crate::headers::Headers;
 pub use crate::job::{
     DurabilityLevel, Enqueued, Fraction, Job, JobState, NewJob, Progress, Reason,
@@ -26,6 +27,7 @@ pub use crate::outcome::{
 };
 pub use crate::priority::Priority;
 pub use crate::queue::{QueueDeletion, Rates, Stats, Totals};
+pub use crate::rate::Rate;
 pub use crate::retry::{Jitter, Retry, RetryPolicy};
 pub use crate::schedule::{
     Missed, Occurrence, Overlap, PlannedInstant, Ran, Refill, RefillRequest, Rule, Run, Schedule,
@@ -65,7 +67,8 @@ pub use crate::worker::{Heartbeat, NewWorker, WorkerCommand, WorkerRecord, Worke
 /// ```
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Adds jobs. A job whose id or unique key is already in use is a duplicate.
+    /// Adds jobs. A job whose id or unique key is already in use is a duplicate, or changes the waiting job
+    /// that has it: see [`OnDuplicate`].
     async fn enqueue(&self, queue: &QueueName, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>>;
 
     /// Claims up to [`max`](ClaimRequest::max) jobs, first priority first. Before that it fires due

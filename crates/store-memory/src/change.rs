@@ -1,10 +1,10 @@
 //! cancel, retry, delete, promote and purge, by id, unique key, payload or filter.
 
 use windlass_core::limits::SCAN_PAGE;
-use windlass_core::store::{Changed, ChangedJob, Changes, Page, Requeue};
+use windlass_core::store::{Changed, ChangedJob, Changes, Page, Requeue, UniqueKey};
 use windlass_core::{Change, Job, JobId, JobState, Target};
 
-use crate::queue::Queue;
+use crate::queue::{Queue, Remembered};
 use crate::read::{ScanPosition, matches};
 
 impl Queue {
@@ -20,6 +20,11 @@ impl Queue {
             Target::Ids(ids) => named(ids.clone()),
             Target::UniqueKey(key) => {
                 let Some(id) = self.unique_keys.get(key) else {
+                    if change == Change::Delete
+                        && let Some(changes) = self.free_key(key)
+                    {
+                        return changes;
+                    }
                     let (id, changed) = (None, Changed::NotFound);
                     let items = vec![ChangedJob { id, changed }];
                     return Page { items, next: None };
@@ -86,7 +91,8 @@ impl Queue {
             Some(state) => return Changed::WrongState(state),
         }
         let key = self.jobs[id].unique_key.clone();
-        if let Some(holder) = key.as_ref().and_then(|key| self.unique_keys.get(key)) {
+        let holder = key.as_ref().and_then(|key| self.key_holder(key));
+        if let Some(holder) = holder.filter(|holder| *holder != id) {
             return Changed::Conflict(holder.clone());
         }
         let Some(mut job) = self.forget(id) else {
@@ -100,24 +106,48 @@ impl Queue {
         job.finished_at = None;
         job.due_at = self.now.ms();
         if let Some(key) = key {
+            self.tombstones.remove(&Remembered::Key(key.clone()));
             self.unique_keys.insert(key, id.clone());
         }
-        self.tombstones.remove(id);
+        self.tombstones.remove(&Remembered::Id(id.clone()));
         self.jobs.insert(id.clone(), job);
         self.insert_ready(id, Requeue::Back);
         Changed::Done
     }
 
+    /// Frees a key that is held after its job ended, and deletes the job if it is stored.
+    fn free_key(&mut self, key: &UniqueKey) -> Option<Changes> {
+        let name = Remembered::Key(key.clone());
+        let id = self.remembered(&name)?.id().clone();
+        self.tombstones.remove(&name);
+        self.mark_changed();
+        let job = self.jobs.get(&id);
+        // The id may be another job's by now.
+        if job.is_some_and(|job| job.state.is_final() && job.unique_key.as_ref() == Some(key)) {
+            self.delete(&id);
+        }
+        let (id, changed) = (Some(id), Changed::Done);
+        let items = vec![ChangedJob { id, changed }];
+        Some(Page { items, next: None })
+    }
+
     fn delete(&mut self, id: &JobId) -> Changed {
+        let name = Remembered::Id(id.clone());
         match self.state_of(id) {
             Some(state) if !state.is_final() => return Changed::WrongState(state),
             Some(_) => {
-                self.forget(id);
+                let job = self.forget(id);
+                // Another job may hold the key by now.
+                if let Some(key) = job.and_then(|job| job.unique_key)
+                    && self.key_holder(&key) == Some(id)
+                {
+                    self.tombstones.remove(&Remembered::Key(key));
+                }
             }
-            None if self.remembered_state(id).is_none() => return Changed::NotFound,
+            None if self.remembered(&name).is_none() => return Changed::NotFound,
             None => {}
         }
-        self.tombstones.remove(id);
+        self.tombstones.remove(&name);
         self.mark_changed();
         Changed::Done
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_AFTER, SUSPECT_COOLDOWN};
-use windlass_core::store::{ClaimedJob, Claimer, LeaseStatus, Owner, Reason};
+use windlass_core::store::{ClaimedJob, Claimer, LeaseStatus, Owner, Reason, UniqueUntil};
 use windlass_core::{
     Bytes, Claim, ClaimRequest, JobId, JobLease, JobState, Mode, Priority, Timestamp, Token,
 };
@@ -79,7 +79,7 @@ impl Queue {
     /// Takes jobs from the lanes, first priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of payload.
     /// A suspect is claimed alone.
     fn take(&mut self, request: &ClaimRequest) -> Vec<JobId> {
-        let max = request.max.min(CLAIM_MAX);
+        let max = request.max.min(CLAIM_MAX).min(self.allowed());
         let may_take_suspect = self.may_take_suspect(&request.claimer);
         let mut taken = Vec::new();
         let (mut expired, mut bytes) = (0, 0);
@@ -130,6 +130,7 @@ impl Queue {
     }
 
     fn start_jobs(&mut self, request: &ClaimRequest, ids: &[JobId]) -> Claim {
+        self.count_claimed(ids.len());
         let token = Token::next(self.last_token, self.now.us, request.nonce);
         self.last_token = token.number;
         self.mark_changed();
@@ -139,6 +140,12 @@ impl Queue {
             let job = self.job(id);
             job.state = JobState::Running;
             job.started_at = Some(token.issued_at());
+            if job.unique_until == UniqueUntil::Start {
+                job.unique_until = UniqueUntil::End;
+                let key = job.unique_key.take();
+                key.and_then(|key| self.unique_keys.remove(&key));
+            }
+            let job = self.job(id);
             jobs.push(ClaimedJob::from(job.clone()));
         }
         let until = if request.mode == Mode::AtMostOnce {

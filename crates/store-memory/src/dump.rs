@@ -6,7 +6,7 @@ use windlass_core::time::Now;
 use windlass_core::{OutcomeStatus, Priority, QueueName, Result};
 
 use crate::MemoryStore;
-use crate::queue::{Queue, lanes};
+use crate::queue::{Queue, Remembered, Tombstone, lanes};
 
 #[async_trait]
 impl Dump for MemoryStore {
@@ -46,22 +46,29 @@ impl Queue {
                 .collect(),
             finished_at: claim.finished_at,
         });
-        let tombstones = self
-            .tombstones
-            .iter()
-            .filter(|(_, (_, until))| *until > now.ms());
+        let (mut tombstones, mut held_keys, mut amendments) = (vec![], vec![], vec![]);
+        for (name, Tombstone { reply, until }) in &self.tombstones {
+            let (id, state, until) = (reply.id().clone(), reply.state(), *until);
+            match name {
+                _ if until <= now.ms() => {}
+                Remembered::Key(key) => held_keys.push((key.clone(), id, state, until)),
+                Remembered::Id(_) if reply.is_duplicate() => tombstones.push((id, state, until)),
+                Remembered::Id(call) => amendments.push((call.clone(), reply.clone(), until)),
+            }
+        }
         QueueDump {
             ready: lanes.collect(),
             jobs: self.jobs.values().cloned().collect(),
             unique_keys: self.unique_keys.clone().into_iter().collect(),
-            tombstones: tombstones
-                .map(|(id, (state, until))| (id.clone(), *state, *until))
-                .collect(),
+            tombstones,
+            held_keys,
+            amendments,
             schedules: self.schedules.values().cloned().collect(),
             leases: leases.collect(),
             claims: claims.collect(),
             stats: self.stats(now),
             settings: self.settings.clone(),
+            rate_next_us: self.settings.rate.map(|_| self.rate_next_us),
         }
     }
 }

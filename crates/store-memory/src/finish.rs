@@ -2,10 +2,10 @@
 
 use windlass_core::limits::claims_removed_before;
 use windlass_core::queue::stored_bytes;
-use windlass_core::store::Reason;
-use windlass_core::{Bytes, Job, JobId, JobState, Token};
+use windlass_core::store::{DurabilityLevel, Reason};
+use windlass_core::{Bytes, Enqueued, Job, JobId, JobState, Timestamp, Token};
 
-use crate::queue::Queue;
+use crate::queue::{Queue, Remembered, Tombstone};
 
 impl Queue {
     /// Marks a job as succeeded. The settings decide whether it is kept.
@@ -41,13 +41,17 @@ impl Queue {
         job.state = state;
         job.finished_at = Some(now);
         let (bytes, is_named, key) = (bytes_of(job), job.is_named, job.unique_key.clone());
+        let key_until = job.key_held_until(state, now);
         let schedule = job.schedule.clone();
         if let Some(key) = key {
             self.unique_keys.remove(&key);
+            if let Some(until) = key_until {
+                self.remember_end(Remembered::Key(key), id, state, until);
+            }
         }
         let is_remembered = is_named && until > now;
         if is_remembered {
-            self.tombstones.insert(id.clone(), (state, until));
+            self.remember_end(Remembered::Id(id.clone()), id, state, until);
         }
         if is_kept {
             let finished = self.finished.entry(state).or_default();
@@ -57,9 +61,20 @@ impl Queue {
             self.jobs.remove(id);
         }
         self.kept_in_transaction += usize::from(is_kept || is_remembered);
+        self.kept_in_transaction += usize::from(key_until.is_some());
         if let Some(name) = schedule {
             self.end_in_schedule(id, &name, Some(state));
         }
+    }
+
+    /// Remembers that a job ended, under its id or its unique key.
+    fn remember_end(&mut self, name: Remembered, id: &JobId, state: JobState, until: Timestamp) {
+        let reply = Enqueued::Duplicate {
+            id: id.clone(),
+            state,
+            level: DurabilityLevel::Memory,
+        };
+        self.tombstones.insert(name, Tombstone { reply, until });
     }
 
     /// Removes a finished job.
@@ -91,14 +106,7 @@ impl Queue {
                 pruned += 1;
             }
         }
-        let mut forgotten = 0;
-        while pruned + forgotten < limit
-            && let Some(id) = self.oldest_tombstone_to_prune()
-        {
-            self.tombstones.remove(&id);
-            self.mark_changed();
-            forgotten += 1;
-        }
+        let mut forgotten = self.prune_tombstones(limit - pruned);
         while pruned + forgotten < limit
             && let Some(token) = self.oldest_forgotten_claim()
         {
@@ -107,6 +115,19 @@ impl Queue {
             forgotten += 1;
         }
         (pruned as u64, forgotten as u64)
+    }
+
+    /// Removes up to `limit` tombstones that expired or exceed their limit. Returns how many.
+    pub(crate) fn prune_tombstones(&mut self, limit: usize) -> usize {
+        let mut forgotten = 0;
+        while forgotten < limit
+            && let Some(name) = self.oldest_tombstone_to_prune()
+        {
+            self.tombstones.remove(&name);
+            self.mark_changed();
+            forgotten += 1;
+        }
+        forgotten
     }
 
     /// The claim that finished first, if it is no longer remembered.
@@ -130,11 +151,11 @@ impl Queue {
         (is_old || is_over).then(|| id.clone())
     }
 
-    fn oldest_tombstone_to_prune(&self) -> Option<JobId> {
+    fn oldest_tombstone_to_prune(&self) -> Option<Remembered> {
         let tombstones = self.tombstones.iter();
-        let (until, id) = tombstones.map(|(id, (_, until))| (*until, id)).min()?;
+        let (until, name) = tombstones.map(|(name, tomb)| (tomb.until, name)).min()?;
         let is_over = self.tombstones.len() as u64 > self.settings.dedup_max;
-        (is_over || until <= self.now.ms()).then(|| id.clone())
+        (is_over || until <= self.now.ms()).then(|| name.clone())
     }
 }
 

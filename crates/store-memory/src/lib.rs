@@ -30,6 +30,7 @@ mod claim;
 mod dump;
 mod enqueue;
 mod finish;
+mod limit;
 mod maintenance;
 mod outcome;
 mod queue;

@@ -12,7 +12,8 @@ use windlass_core::queue::MinuteCount;
 use windlass_core::store::{Owner, Requeue, ScheduleRecord, Settings, Totals, UniqueKey};
 use windlass_core::time::Now;
 use windlass_core::{
-    Job, JobId, JobState, OutcomeStatus, Priority, QueueName, ScheduleName, Timestamp, Token,
+    Enqueued, Job, JobId, JobState, OutcomeStatus, Priority, QueueName, ScheduleName, Timestamp,
+    Token,
 };
 
 /// The state of one queue.
@@ -21,6 +22,8 @@ pub(crate) struct Queue {
     pub(crate) name: QueueName,
     pub(crate) settings: Settings,
     pub(crate) is_paused: bool,
+    /// The number of the rate limit.
+    pub(crate) rate_next_us: u64,
     /// The time of the last transaction that changed something, in microseconds.
     pub(crate) mark_us: u64,
     pub(crate) last_token: u64,
@@ -34,7 +37,7 @@ pub(crate) struct Queue {
     pub(crate) expiring: BTreeSet<(Timestamp, JobId)>,
     pub(crate) finished: BTreeMap<JobState, Finished>,
     pub(crate) unique_keys: BTreeMap<UniqueKey, JobId>,
-    pub(crate) tombstones: BTreeMap<JobId, (JobState, Timestamp)>,
+    pub(crate) tombstones: BTreeMap<Remembered, Tombstone>,
     pub(crate) schedules: BTreeMap<ScheduleName, ScheduleRecord>,
     pub(crate) leases: BTreeMap<Owner, Lease>,
     pub(crate) claims: BTreeMap<Token, ClaimRecord>,
@@ -57,6 +60,23 @@ pub(crate) struct Queue {
 pub(crate) struct Finished {
     pub(crate) by_end: BTreeSet<(Timestamp, JobId)>,
     pub(crate) bytes: u64,
+}
+
+/// What a tombstone remembers: [`Settings::dedup_max`] bounds them together. The first expires first, at the
+/// same time in this order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Remembered {
+    /// A unique key that is held after its job ended.
+    Key(UniqueKey),
+    /// The id of an ended job, or of an enqueue that replaced or postponed another job.
+    Id(JobId),
+}
+
+/// The reply to an enqueue of a remembered key or id.
+#[derive(Debug, Clone)]
+pub(crate) struct Tombstone {
+    pub(crate) reply: Enqueued,
+    pub(crate) until: Timestamp,
 }
 
 /// A time-limited lease on jobs.
@@ -87,12 +107,23 @@ pub(crate) fn lanes(priority: Priority) -> [u64; 2] {
     [level * 2, level * 2 + 1]
 }
 
+/// The lane of a ready job.
+pub(crate) fn lane_of(job: &Job) -> u64 {
+    let [suspects, others] = lanes(job.priority);
+    if job.expiries >= SUSPECT_AFTER {
+        suspects
+    } else {
+        others
+    }
+}
+
 impl Queue {
     pub(crate) fn new(name: QueueName) -> Self {
         Self {
             name,
             settings: Settings::default(),
             is_paused: false,
+            rate_next_us: 0,
             mark_us: 0,
             last_token: 0,
             jobs: BTreeMap::new(),
@@ -124,6 +155,9 @@ impl Queue {
         if self.now.stepped_back {
             for lease in self.leases.values_mut() {
                 lease.until = lease.until.min(self.now.ms().plus(lease.length));
+            }
+            if let Some(limit) = self.settings.rate_limit() {
+                self.rate_next_us = limit.after_step_back(self.rate_next_us, self.now.us);
             }
             self.mark_changed();
         }
@@ -192,9 +226,7 @@ impl Queue {
         let job = self.job(id);
         job.state = JobState::Ready;
         job.started_at = None;
-        let [suspects, others] = lanes(job.priority);
-        let is_suspect = job.expiries >= SUSPECT_AFTER;
-        let lane = if is_suspect { suspects } else { others };
+        let lane = lane_of(job);
         self.ready.insert((lane, position), id.clone());
         self.positions.insert(id.clone(), (lane, position));
         self.announce_waiting(id, JobState::Ready);
@@ -250,9 +282,29 @@ impl Queue {
         self.mark_changed();
     }
 
+    /// Adds a waiting job that was changed to its indexes again: a ready one at its former position.
+    pub(crate) fn restore(&mut self, id: &JobId, position: Option<(u64, i64)>) {
+        let job = &self.jobs[id];
+        if job.state == JobState::Scheduled {
+            self.scheduled.insert((job.due_at, id.clone()));
+        }
+        if let Some(at) = job.expires_at {
+            self.expiring.insert((at, id.clone()));
+        }
+        if let Some(position) = position {
+            self.ready.insert(position, id.clone());
+            self.positions.insert(id.clone(), position);
+        }
+        self.mark_changed();
+    }
+
     /// Records how a running job left its claim, and clears the fields of a running job.
     pub(crate) fn leave_claim(&mut self, id: &JobId, status: OutcomeStatus) {
         self.mark_changed();
+        // A slot of the queue is free.
+        if self.settings.max_running.is_some() && !self.ready.is_empty() {
+            self.announce_work();
+        }
         let job = self.job(id);
         job.worker = None;
         job.accepted_at = None;

@@ -105,6 +105,7 @@ impl Queue {
     }
 
     pub(crate) fn stats(&self, now: Now) -> Stats {
+        let opening = self.opens_at(now);
         let now = now.ms();
         let of_state = |state| self.jobs.values().filter(move |job| job.state == state);
         let count = |state| of_state(state).count() as u64;
@@ -120,7 +121,8 @@ impl Queue {
         let heads = heads.filter_map(|lane| self.lane(lane).next());
         let oldest = heads.map(|id| self.jobs[id].due_at).min();
         let next = self.scheduled.first().map(|(due_at, _)| *due_at);
-        let next = [next, self.next_firing()].into_iter().flatten().min();
+        let next = [next, self.next_firing(), opening];
+        let next = next.into_iter().flatten().min();
         Stats {
             ready: self.ready.len() as u64,
             ready_by_priority,

@@ -249,8 +249,8 @@ impl Queue {
         let new = self.schedules[name].schedule.job_at(instant, id.clone());
         let new = new.expect("a stored schedule was checked");
         let level = DurabilityLevel::Memory;
-        if let Some((id, state)) = self.existing(&new) {
-            return Ran::Enqueued(Enqueued::Duplicate { id, state, level });
+        if let Some(reply) = self.existing(&new) {
+            return Ran::Enqueued(reply);
         }
         let firing = self.enqueue_scheduled(name, instant, id.clone(), overlap);
         let at = self.now.ms();

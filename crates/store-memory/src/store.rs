@@ -27,7 +27,10 @@ impl Store for MemoryStore {
 
     async fn claim(&self, queue: &QueueName, request: ClaimRequest) -> Result<Option<Claim>> {
         request.check()?;
-        Ok(self.on_queue(queue, |queue| queue.claim(&request)))
+        self.on_queue(queue, |queue| {
+            queue.settings.check_claim(request.mode)?;
+            Ok(queue.claim(&request))
+        })
     }
 
     async fn accept(
@@ -61,7 +64,11 @@ impl Store for MemoryStore {
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
         self.limits.check_completions(&completions, next.as_ref())?;
-        Ok(self.on_queue(queue, |queue| queue.complete(completions, next.as_ref())))
+        self.on_queue(queue, |queue| {
+            let mode = next.as_ref().map(|next| next.mode);
+            mode.map_or(Ok(()), |mode| queue.settings.check_claim(mode))?;
+            Ok(queue.complete(completions, next.as_ref()))
+        })
     }
 
     async fn fail(&self, queue: &QueueName, failures: Vec<Failure>) -> Result<Vec<OutcomeStatus>> {
@@ -125,9 +132,11 @@ impl Store for MemoryStore {
 
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings> {
         self.on_created_queue(queue, |queue| {
-            for setting in &settings {
-                queue.settings.apply(setting)?;
-            }
+            let mut new = queue.settings.clone();
+            settings.iter().try_for_each(|setting| new.apply(setting))?;
+            new.check()?;
+            queue.limit(&new);
+            queue.settings = new;
             queue.mark_changed();
             Ok(queue.settings.clone())
         })

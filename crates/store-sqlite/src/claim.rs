@@ -6,7 +6,7 @@ use rusqlite::params;
 use windlass_core::limits::{PAGE, SUSPECT_AFTER};
 use windlass_core::store::{ClaimedJob, Claimer, LeaseStatus, Owner};
 use windlass_core::time::as_ms;
-use windlass_core::{Claim, ClaimRequest, JobLease, JobState, Mode, Timestamp, Token};
+use windlass_core::{Claim, ClaimRequest, JobLease, JobState, Mode, Result, Timestamp, Token};
 
 use crate::error::TxResult;
 use crate::pick::Picked;
@@ -37,6 +37,15 @@ pub(crate) struct LeaseRow {
 }
 
 impl QueueTx<'_> {
+    /// Refuses a mode that the settings exclude. That is a reply: an error would also roll back a clock that was
+    /// set back, and run the other calls of the group again.
+    pub(crate) fn checked_claim(&mut self, request: &ClaimRequest) -> TxResult<Result<ClaimStep>> {
+        match self.queue.settings.check_claim(request.mode) {
+            Ok(()) => self.claim(request).map(Ok),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
     pub(crate) fn claim(&mut self, request: &ClaimRequest) -> TxResult<ClaimStep> {
         let mut lease = self.lease_of(&request.claimer)?;
         if let Some((last_seq, token)) = lease.as_ref().and_then(|lease| lease.last)
@@ -123,6 +132,7 @@ impl QueueTx<'_> {
     ) -> TxResult<Claim> {
         let token = Token::next(self.queue.last_token, self.now.us, request.nonce);
         self.queue.last_token = token.number;
+        self.count_claimed(picked.len());
         self.start(request, token, &picked)?;
         let until = if request.mode == Mode::AtMostOnce {
             for picked in &picked {
@@ -178,6 +188,10 @@ impl QueueTx<'_> {
                     last.position,
                 ],
             )?;
+        }
+        for Picked { key, .. } in picked.iter().filter(|picked| picked.frees_key) {
+            let sql = "UPDATE job SET unique_key = NULL, unique_for_ms = NULL WHERE key = ?1";
+            self.db.run(sql, [key])?;
         }
         for Picked { job, .. } in picked {
             self.count_move(&job.id, job.priority, JobState::Ready, JobState::Running);

@@ -124,6 +124,7 @@ impl QueueTx<'_> {
     /// Writes how many jobs left each claim. A claim with no remaining jobs is finished.
     pub(crate) fn update_claims(&mut self) -> TxResult<()> {
         let key = self.queue.key;
+        self.has_departures |= !self.departed.is_empty();
         for (token, count) in std::mem::take(&mut self.departed) {
             // Two statements: for one with RETURNING, SQLite creates a temporary table.
             let found = self.db.first(

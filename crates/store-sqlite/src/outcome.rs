@@ -5,7 +5,7 @@ use rusqlite::params;
 use windlass_core::OutcomeStatus::{self, Cancelled, Completed, Dead, Released, Retrying, Snoozed};
 use windlass_core::limits::truncate_message;
 use windlass_core::store::{Completion, Failure, Snooze};
-use windlass_core::{ClaimRequest, JobLease};
+use windlass_core::{ClaimRequest, JobLease, Result};
 
 use crate::claim::ClaimStep;
 use crate::error::TxResult;
@@ -19,7 +19,11 @@ impl QueueTx<'_> {
         &mut self,
         completions: &[Completion],
         next: Option<&ClaimRequest>,
-    ) -> TxResult<(Vec<OutcomeStatus>, ClaimStep)> {
+    ) -> TxResult<Result<(Vec<OutcomeStatus>, ClaimStep)>> {
+        let mode = next.map(|next| next.mode);
+        if let Some(Err(refused)) = mode.map(|mode| self.queue.settings.check_claim(mode)) {
+            return Ok(Err(refused));
+        }
         let mut fast_path = FastPath::prepare(self.db)?;
         let complete = |tx: &mut Self, one: &Completion| tx.complete_one(one, &mut fast_path);
         let statuses = self.each(completions, complete)?;
@@ -27,7 +31,7 @@ impl QueueTx<'_> {
             Some(request) => self.claim(request)?,
             None => ClaimStep::Done(None),
         };
-        Ok((statuses, next))
+        Ok(Ok((statuses, next)))
     }
 
     fn complete_one(

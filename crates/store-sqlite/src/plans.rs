@@ -9,14 +9,16 @@ use std::time::Duration;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, StatementStatus};
 use windlass_core::store::{
-    Claimer, Fraction, Overlap, PlannedInstant, Refill, Rule, Run, ScheduleChange, UniqueKey,
+    Claimer, Fraction, OnDuplicate, Overlap, PlannedInstant, Refill, Retry, Rule, Run,
+    ScheduleChange, UniqueKey, UniqueUntil,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Clock, Due, Filter, JobId, JobLease, JobState, LeaseTime,
-    ManualClock, NewJob, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target,
-    Timestamp,
+    ManualClock, NewJob, Priority, QueueName, Renewal, Result, Schedule, ScheduleName, Store,
+    Target, Timestamp,
 };
 
+use crate::schema::SCHEMA;
 use crate::{Options, SqliteStore, steps};
 
 static EXECUTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -62,7 +64,8 @@ fn slow_steps(db: &Connection, sql: &str) -> Vec<String> {
         let walks = step.ends_with("INDEX job_id (queue=?)");
         walks || (scans && GROWING.contains(&table)) || step.contains("TEMP B-TREE")
     };
-    let mut slow: Vec<_> = steps.into_iter().filter(is_slow).collect();
+    let mut slow: Vec<_> = steps.iter().filter(|step| is_slow(step)).cloned().collect();
+    slow.extend(unbounded_terms(sql, &steps));
     // `OR` does not bound an index: every row may be read, and the plan does not show it.
     if sql
         .split_once("WHERE")
@@ -71,6 +74,82 @@ fn slow_steps(db: &Connection, sql: &str) -> Vec<String> {
         slow.push("OR".to_owned());
     }
     slow
+}
+
+/// Ends of the steps that find one row, or the rows of one claim. Further terms cost nothing there.
+const LOOKUPS: [&str; 6] = [
+    "(rowid=?)",
+    "INDEX job_id (queue=? AND id=?)",
+    "INDEX sqlite_autoindex_schedule_1 (queue=? AND name=?)",
+    "PRIMARY KEY (queue=? AND id=?)",
+    "PRIMARY KEY (queue=? AND number=?)",
+    "PRIMARY KEY (queue=? AND owner=?)",
+];
+
+/// The comparisons with a parameter that do not bound the index of a growing table. SQLite reads every row
+/// within the other bounds to evaluate them, and the plan does not show it.
+fn unbounded_terms(sql: &str, steps: &[String]) -> Vec<String> {
+    let grows = |step: &String| GROWING.contains(&step.split(' ').nth(1).unwrap_or_default());
+    let is_lookup = |step: &String| LOOKUPS.iter().any(|end| step.ends_with(end));
+    if !steps.iter().any(grows) || steps.iter().any(is_lookup) {
+        return Vec::new();
+    }
+    let is_unbounded = |term: &String| {
+        let column = term.split(['=', '<', '>']).next().unwrap_or_default();
+        let column = column.rsplit('.').next().unwrap_or_default();
+        let bounds = ["=", "<", ">"].map(|sign| format!("{column}{sign}"));
+        let is_bound = |step: &String| {
+            let (_, terms) = step.split_once('(').unwrap_or_default();
+            let mut terms = terms.split(" AND ");
+            terms.any(|term| bounds.iter().any(|bound| term.starts_with(bound.as_str())))
+        };
+        term.contains('?') && !steps.iter().any(is_bound)
+    };
+    terms(sql).into_iter().filter(is_unbounded).collect()
+}
+
+/// The terms of a statement's own WHERE, without spaces. Those of subqueries are left out.
+fn terms(sql: &str) -> Vec<String> {
+    let (mut terms, mut depth, mut is_where) = (Vec::<String>::new(), 0, false);
+    for word in sql.split_whitespace() {
+        match word {
+            "WHERE" if depth == 0 => {
+                is_where = true;
+                terms.push(String::new());
+            }
+            "AND" if depth == 0 && is_where => terms.push(String::new()),
+            "ORDER" | "LIMIT" | "RETURNING" if depth == 0 => is_where = false,
+            _ => {
+                if let Some(term) = terms.last_mut().filter(|_| is_where) {
+                    term.push_str(word);
+                }
+            }
+        }
+        depth += word.matches('(').count();
+        depth = depth.saturating_sub(word.matches(')').count());
+    }
+    terms
+}
+
+#[test]
+fn a_term_that_does_not_bound_its_index_is_slow() {
+    let db = Connection::open_in_memory().unwrap();
+    db.execute_batch(SCHEMA).unwrap();
+    let refill =
+        "SELECT name FROM schedule WHERE queue = ?1 AND refill_at <= ?2 ORDER BY refill_at, name";
+    let page = "SELECT id FROM job WHERE queue = ?1 AND state = 0 AND (due_at, id) > (?2, ?3) ORDER BY due_at, id";
+    let claims = "SELECT seq FROM claim WHERE queue = ?1 AND finished_at IS NULL AND owner = ?2 ORDER BY number";
+    let claims_by_index = claims.replace("claim W", "claim INDEXED BY claim_open W");
+    for sql in [refill, page, &claims_by_index] {
+        assert_eq!(slow_steps(&db, sql), [""; 0], "{sql}");
+    }
+
+    let without_index = refill.replace("refill_at <=", "+refill_at <=");
+    assert_eq!(slow_steps(&db, &without_index), ["+refill_at<=?2"]);
+    let without_index = page.replace("(due_at, id) >", "(+due_at, id) >");
+    assert_eq!(slow_steps(&db, &without_index), ["(+due_at,id)>(?2,?3)"]);
+    // The planner prefers the primary key, and walks all claims of the queue.
+    assert_eq!(slow_steps(&db, claims), ["owner=?2"]);
 }
 
 #[tokio::test]
@@ -114,6 +193,7 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
         .enqueue(&q, vec![late.clone().id(JobId::new("late")?), late])
         .await?;
 
+    duplicates(store, &q).await?;
     outcomes(store, &q).await?;
     clock.advance(Duration::from_secs(10));
     let claim = store.claim(&q, ClaimRequest::single(3)).await?;
@@ -126,6 +206,7 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
         clock.advance(Duration::from_secs(100_000));
     }
     schedules(store, &q, clock).await?;
+    limits(store, clock).await?;
     read(store, &q).await?;
     store.purge(&q).await?;
     store.delete_queue(&q).await?;
@@ -134,6 +215,41 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
 
 fn job_lease(claim: &Claim, index: usize) -> JobLease {
     JobLease::new(claim.jobs[index].id.clone(), claim.token)
+}
+
+/// Replaces and postpones jobs, frees a key at the start, and holds keys after the end.
+async fn duplicates(store: &SqliteStore, q: &QueueName) -> Result<()> {
+    let job = |id: &str, key: &str| {
+        let job = NewJob::new(vec![7; 3000]).id(JobId::new(id).unwrap());
+        let job = job.priority(Priority::new(0).unwrap()).keep_outcome();
+        job.unique_key(UniqueKey::new(key).unwrap())
+    };
+    let hour = Duration::from_secs(3600);
+    let until_start = job("until start", "start").unique_until(UniqueUntil::Start);
+    let held = ["a", "b"].map(|id| job(id, id).unique_for(hour));
+    store.enqueue(q, vec![until_start]).await?;
+    store.enqueue(q, held.to_vec()).await?;
+    let claim = store.claim(q, ClaimRequest::single(3)).await?;
+    let claim = claim.expect("jobs are ready");
+    assert_eq!(claim.jobs.len(), 3);
+    let done = (0..2).map(|index| job_lease(&claim, index).completion());
+    store.complete(q, done.collect(), None).await?;
+    let mut failure = job_lease(&claim, 2).failure("no");
+    failure.retry = Retry::Permanent;
+    store.fail(q, vec![failure]).await?;
+    store.enqueue(q, vec![job("c", "a")]).await?;
+    let by_key = Target::UniqueKey(UniqueKey::new("a")?);
+    store.change(q, Change::Delete, &by_key, None).await?;
+    let dead = Target::Ids(vec![JobId::new("b")?]);
+    store.change(q, Change::Retry, &dead, None).await?;
+
+    store.enqueue(q, vec![job("waiting", "waiting")]).await?;
+    for (id, on_duplicate) in ["r", "p", "rp"].iter().zip(&OnDuplicate::ALL[1..]) {
+        let call = job(id, "waiting").on_duplicate(*on_duplicate);
+        let reply = store.enqueue(q, vec![call.delay(hour)]).await?;
+        assert!(!reply[0].is_duplicate(), "{reply:?}");
+    }
+    Ok(())
 }
 
 async fn outcomes(store: &SqliteStore, q: &QueueName) -> Result<()> {
@@ -231,6 +347,7 @@ async fn schedules(store: &SqliteStore, q: &QueueName, clock: &ManualClock) -> R
                 known_until: now.plus(Duration::from_secs(9)),
             };
             store.refill_schedules(q, vec![refill]).await?;
+            store.stats(q).await?;
             store.maintain(q, 100).await?;
         }
     }
@@ -252,6 +369,27 @@ async fn schedules(store: &SqliteStore, q: &QueueName, clock: &ManualClock) -> R
     for change in ScheduleChange::ALL {
         assert!(store.change_schedule(q, &name, *change).await?);
     }
+    Ok(())
+}
+
+/// Fills a queue with limits, and claims in it while it is full, closed and open.
+async fn limits(store: &SqliteStore, clock: &ManualClock) -> Result<()> {
+    let q = QueueName::new("limited")?;
+    let settings = ["max_running=2", "rate=2/1m", "burst=2"];
+    let settings = settings.map(|setting| setting.parse().unwrap());
+    store.set(&q, settings.to_vec()).await?;
+    let jobs = (0..9).map(|_| NewJob::new("x")).collect();
+    store.enqueue(&q, jobs).await?;
+    let claim = store.claim(&q, ClaimRequest::single(5)).await?;
+    let claim = claim.expect("two jobs may start");
+    let done = vec![job_lease(&claim, 0).completion()];
+    let next = Some(ClaimRequest::single(5));
+    assert!(store.complete(&q, done, next).await?.next.is_none());
+    store.stats(&q).await?;
+    clock.step_back(Duration::from_secs(10));
+    store.claim(&q, ClaimRequest::single(5)).await?;
+    clock.advance(Duration::from_secs(120));
+    assert!(store.claim(&q, ClaimRequest::single(5)).await?.is_some());
     Ok(())
 }
 

@@ -3,6 +3,8 @@
 //! Each listing follows an index: all jobs by id, finished jobs by end time, waiting jobs by lane
 //! order, running jobs by claim, pending jobs by id. A cursor names the last row read.
 
+use std::path::Path;
+
 use rusqlite::{Connection, params};
 use windlass_core::store::{Cursor, Page, Stats};
 use windlass_core::time::Now;
@@ -10,6 +12,7 @@ use windlass_core::{Error, Filter, Job, JobId, JobState, QueueName, Timestamp};
 
 use crate::error::TxResult;
 use crate::row::{self, Blobs, state_number};
+use crate::schedule;
 use crate::sql::Sql;
 use crate::transaction::QueueRow;
 
@@ -219,16 +222,26 @@ fn pending(
     })
 }
 
-pub(crate) fn stats(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Stats>> {
+pub(crate) fn stats(
+    db: &Connection,
+    path: &Path,
+    name: &QueueName,
+    clock_us: u64,
+) -> TxResult<Option<Stats>> {
     let Some(queue) = QueueRow::find(db, name)? else {
         return Ok(None);
     };
-    let now = Now::guard(queue.mark_us, clock_us).ms();
+    let now = Now::guard(queue.mark_us, clock_us);
+    let opening = queue.opens_at(now);
+    let now = now.ms();
     let mut stats = queue.counters.stats(now);
     stats.is_paused = queue.is_paused;
     let oldest = oldest_due(db, &queue)?;
     stats.oldest_ms = oldest.map(|due_at| now.as_ms().saturating_sub(due_at));
-    let next = [next_due(db, queue.key)?, queue.fires_at];
+    // A claim that waits for the next due job must not spin while a due instant waits for disk space.
+    let waits = schedule::waits_for_space(db, path, &queue, now)?;
+    let firing = queue.fires_at.filter(|_| !waits);
+    let next = [next_due(db, queue.key)?, firing, opening];
     let next = next.into_iter().flatten().min();
     stats.next_due_ms = next.map(|due_at| due_at.saturating_sub(now.as_ms()));
     Ok(Some(stats))

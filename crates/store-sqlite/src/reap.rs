@@ -28,21 +28,27 @@ pub(crate) struct ClaimRow {
     pub(crate) remaining: u64,
 }
 
+/// The table `claim`, read by owner. Without a hint, SQLite walks all claims of the queue by primary key, also
+/// finished ones.
+const BY_OWNER: &str = "claim INDEXED BY claim_open";
+
 impl QueueTx<'_> {
     /// The open claims of an owner, oldest first.
     pub(crate) fn open_claims_of(&self, owner: &Owner) -> TxResult<Vec<ClaimRow>> {
         let condition = "owner = ?2 ORDER BY number";
-        self.open_claims(condition, params![self.queue.key, owner.as_str()])
+        self.open_claims(BY_OWNER, condition, params![self.queue.key, owner.as_str()])
     }
 
-    /// The open claims of this queue that meet a condition on the table `claim`, in its order.
+    /// The open claims of this queue that meet a condition on the table `claim`, in its order. `table` may name
+    /// the index to use.
     pub(crate) fn open_claims(
         &self,
+        table: &str,
         condition: &str,
         params: impl Params,
     ) -> TxResult<Vec<ClaimRow>> {
         let sql = format!(
-            "SELECT number, nonce, seq, size, remaining FROM claim
+            "SELECT number, nonce, seq, size, remaining FROM {table}
              WHERE queue = ?1 AND finished_at IS NULL AND {condition}"
         );
         self.db.rows(&sql, params, |row| {
@@ -109,7 +115,7 @@ impl QueueTx<'_> {
     fn single_claims_of(&self, boot: &BootId) -> TxResult<Vec<Owner>> {
         // `;` follows `:` in ASCII, so this matches every owner that starts with `t:`.
         let singles = "owner > 't:' AND owner < 't;'";
-        let mut claims = self.open_claims(singles, [self.queue.key])?;
+        let mut claims = self.open_claims(BY_OWNER, singles, [self.queue.key])?;
         claims.sort_by_key(|claim| claim.token);
         if self.queue.settings.requeue == Requeue::Front {
             claims.reverse();

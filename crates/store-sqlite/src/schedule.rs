@@ -18,10 +18,15 @@ use windlass_core::{
 };
 
 use self::definition::is_same;
+pub(crate) use self::fire::waits_for_space;
 pub(crate) use self::row::select;
 use crate::error::{TxError, TxResult};
 use crate::sql::Sql;
 use crate::transaction::{QueueRow, QueueTx};
+
+/// A transaction that writes more schedules than this starts small checkpoints. Others keep the usual ones,
+/// which write less in total.
+const SCATTERED_FROM: usize = 10;
 
 /// A schedule that a verb has read.
 #[derive(Debug)]
@@ -84,7 +89,7 @@ impl QueueTx<'_> {
         self.save_schedules()?;
         let now = self.now.ms();
         let condition = "queue = ?1 AND refill_at <= ?2 ORDER BY refill_at, name LIMIT ?3";
-        let records = select(
+        let records = row::select_without_history(
             self.db,
             condition,
             params![self.queue.key, now.as_ms(), limit],
@@ -130,8 +135,8 @@ impl QueueTx<'_> {
         level: DurabilityLevel,
     ) -> TxResult<Ran> {
         let new = self.job_at(name, instant, id)?;
-        if let Some((id, state)) = self.existing(&new)? {
-            return Ok(Ran::Enqueued(Enqueued::Duplicate { id, state, level }));
+        if let Some(existing) = self.existing(&new)? {
+            return Ok(Ran::Enqueued(existing.reply(level)));
         }
         let firing = self.enqueue_scheduled(name, &new, overlap)?;
         let at = self.now.ms();
@@ -228,12 +233,13 @@ impl QueueTx<'_> {
     pub(crate) fn save_schedules(&mut self) -> TxResult<()> {
         let loaded = std::mem::take(&mut self.schedules);
         let changed = loaded.values().filter(|loaded| loaded.is_changed);
-        let mut is_any = false;
+        let mut saved = 0;
         for loaded in changed {
             row::save(self.db, self.queue.key, &loaded.record)?;
-            is_any = true;
+            saved += 1;
         }
-        if is_any {
+        *self.has_scattered_writes |= saved > SCATTERED_FROM;
+        if saved > 0 {
             self.changed();
             self.queue.fires_at = self.next_firing()?;
         }

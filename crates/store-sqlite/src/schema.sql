@@ -11,7 +11,8 @@ CREATE TABLE queue (
     front      INTEGER NOT NULL,   -- last positions assigned at the two ends of the lanes
     back       INTEGER NOT NULL,
     stats      TEXT NOT NULL,      -- counters, in the order of stats.rs; empty if the queue is deleted
-    fires_at   INTEGER             -- when the next instant of its schedules is due
+    fires_at   INTEGER,            -- when the next instant of its schedules is due
+    rate_next_us INTEGER NOT NULL DEFAULT 0   -- when the next claim is on schedule, microseconds; 0 without a rate
 ) STRICT;
 
 CREATE TABLE job (
@@ -46,7 +47,8 @@ CREATE TABLE job (
     error         TEXT,
     result        BLOB,
     payload_bytes INTEGER NOT NULL,
-    payload       BLOB               -- NULL if it is in large_payload
+    payload       BLOB,              -- NULL if it is in large_payload
+    unique_for_ms INTEGER            -- how long the job holds its unique key at least; -1 until it starts
 ) STRICT;
 
 CREATE UNIQUE INDEX job_id ON job (queue, id);
@@ -110,12 +112,15 @@ CREATE TABLE departure (
     PRIMARY KEY (queue, number, id)
 ) STRICT, WITHOUT ROWID;
 
--- Caller-chosen ids of finished jobs, kept for deduplication.
+-- Kept for deduplication: caller-chosen ids of finished jobs, unique keys that are held after their job ended,
+-- and ids of enqueues that changed another job.
 CREATE TABLE tombstone (
     queue INTEGER NOT NULL,
-    id    TEXT NOT NULL,
+    id    TEXT NOT NULL,           -- a line feed precedes a unique key
     state INTEGER NOT NULL,
     until INTEGER NOT NULL,
+    job   TEXT,                    -- the id of the job, unless that is the id
+    reply TEXT,                    -- replaced or postponed; NULL for a duplicate
     PRIMARY KEY (queue, id)
 ) STRICT, WITHOUT ROWID;
 

@@ -11,12 +11,19 @@ use crate::SqliteStore;
 use crate::error::{self, TxResult};
 use crate::open::{self, Options};
 use crate::owner::Trusted;
-use crate::transaction::Tx;
+use crate::transaction::{QueueTx, Tx};
 use crate::write_lock::WriteLock;
 
 /// Size of the log between two checkpoints. The reserve is twice that: a write goes to the log, and
 /// from there into the file.
 const LOG_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Pages in the log at which a commit starts a checkpoint: SQLite's default, [`LOG_BYTES`].
+pub(crate) const LOG_PAGES: u32 = 1000;
+
+/// The same for a commit that writes many schedules. Their rows are all over the file, so a checkpoint takes
+/// longer than the transaction; a small one bounds how long the call, and those behind it, wait.
+pub(crate) const LOG_PAGES_OF_SCHEDULES: u32 = 250;
 
 /// Free pages that maintenance leaves in the file for the next jobs: 4 MiB.
 const PAGES_KEPT: u64 = 1024;
@@ -36,23 +43,35 @@ pub struct Compacted {
     pub is_rewritten: bool,
 }
 
+/// Available and needed bytes if `bytes` of payloads would use up the reserve. Only a short disk is worth
+/// reading `free`, the free bytes inside the file.
+pub(crate) fn shortage(
+    path: &Path,
+    bytes: u64,
+    free: impl FnOnce() -> TxResult<u64>,
+) -> TxResult<Option<(u64, u64)>> {
+    let Some(available) = available(path).filter(|available| *available < needed(bytes, 0)) else {
+        return Ok(None);
+    };
+    let needed = needed(bytes, free()?);
+    Ok((available < needed).then_some((available, needed)))
+}
+
 impl SqliteStore {
     /// Rejects new jobs with `bytes` of payloads if they would use up the reserve.
     pub(crate) async fn refuse_full(&self, bytes: u64) -> Result<()> {
-        let Some(available) = available(&self.path) else {
-            return Ok(());
-        };
-        if available >= needed(bytes, 0) {
+        // Most calls need no read.
+        if available(&self.path).is_none_or(|available| available >= needed(bytes, 0)) {
             return Ok(());
         }
-        // Only a short disk is worth a read.
-        let free = self.reader.read(free_bytes).await?;
-        let needed = needed(bytes, free);
-        if available >= needed {
-            return Ok(());
+        let path = self.path.clone();
+        let read = move |db: &Connection| shortage(&path, bytes, || free_bytes(db));
+        match self.reader.read(read).await? {
+            Some((available, needed)) => Err(error::nearly_full(&self.path, available, needed)),
+            None => Ok(()),
         }
-        Err(error::nearly_full(&self.path, available, needed))
     }
+
     /// Gives all free space inside the file back to the disk, then rewrites the file without gaps.
     ///
     /// Writers wait meanwhile. The rewrite needs free disk space for a copy of the jobs; without it
@@ -133,6 +152,11 @@ fn give_back(db: &Connection, pages: u64) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Sets how many pages of the log start a checkpoint.
+pub(crate) fn checkpoint_at(db: &Connection, pages: u32) -> rusqlite::Result<()> {
+    db.pragma_update(None, "wal_autocheckpoint", pages)
+}
+
 /// Copies the log into the file, and shortens the file to its new size. Does not wait for readers.
 pub(crate) fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<()> {
     db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))
@@ -147,6 +171,20 @@ impl Tx<'_> {
             self.is_shortened = true;
         }
         Ok(())
+    }
+}
+
+impl QueueTx<'_> {
+    /// Takes room for `bytes` of payloads that a schedule enqueues. Returns false, and takes none, if they
+    /// would use up the reserve.
+    pub(crate) fn take_room(&mut self, bytes: u64) -> TxResult<bool> {
+        // The disk does not show what this transaction has written.
+        let all = self.fired_bytes.saturating_add(bytes);
+        let fits = shortage(self.path, all, || free_bytes(self.db))?.is_none();
+        if fits {
+            *self.fired_bytes = all;
+        }
+        Ok(fits)
     }
 }
 

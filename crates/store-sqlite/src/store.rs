@@ -44,8 +44,8 @@ impl Store for SqliteStore {
         request.check()?;
         loop {
             let step = request.clone();
-            let claim = self.on_queue(queue, move |tx| tx.claim(&step));
-            if let ClaimStep::Done(claim) = claim.await? {
+            let claim = self.on_queue(queue, move |tx| tx.checked_claim(&step));
+            if let ClaimStep::Done(claim) = claim.await?? {
                 return Ok(claim);
             }
         }
@@ -104,7 +104,7 @@ impl Store for SqliteStore {
             .check_completions(&completions, next.as_ref())?;
         let request = next.clone();
         let completed = self.on_queue(queue, move |tx| tx.complete(&completions, request.as_ref()));
-        let (statuses, step) = completed.await?;
+        let (statuses, step) = completed.await??;
         let next = match (step, next) {
             (ClaimStep::Done(claim), _) => claim,
             (ClaimStep::Again, Some(request)) => self.claim(queue, request).await?,
@@ -210,9 +210,10 @@ impl Store for SqliteStore {
     }
 
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
-        let (name, clock_us) = (queue.clone(), self.options.clock.now_us());
+        let (name, path) = (queue.clone(), self.path.clone());
+        let clock_us = self.options.clock.now_us();
         self.reader
-            .read(move |db| read::stats(db, &name, clock_us))
+            .read(move |db| read::stats(db, &path, &name, clock_us))
             .await
     }
 

@@ -4,6 +4,7 @@
 //! group use it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rusqlite::{Connection, params};
 use windlass_core::notification::Notification;
@@ -24,6 +25,11 @@ pub(crate) struct Tx<'a> {
     pub(crate) clock_us: u64,
     queues: Vec<QueueRow>,
     notifications: Vec<Notification>,
+    path: &'a Path,
+    /// Payload bytes of the jobs that schedules have enqueued.
+    fired_bytes: u64,
+    /// Many schedules were written: the commit may start a small checkpoint.
+    pub(crate) has_scattered_writes: bool,
     /// Free pages were given back: the file becomes shorter with the next checkpoint.
     pub(crate) is_shortened: bool,
 }
@@ -42,6 +48,8 @@ pub(crate) struct QueueRow {
     pub(crate) counters: Counters,
     /// When the next instant of its schedules is due, so that a claim need not ask.
     pub(crate) fires_at: Option<u64>,
+    /// The number of the rate limit.
+    pub(crate) rate_next_us: u64,
     is_dirty: bool,
 }
 
@@ -61,20 +69,28 @@ pub(crate) struct QueueTx<'a> {
     pub(crate) kept: usize,
     /// Claims that jobs left during this verb, with counts.
     pub(crate) departed: BTreeMap<Token, u64>,
+    /// Whether jobs left claims during this verb.
+    pub(crate) has_departures: bool,
     /// Schedules that this verb has read.
     pub(crate) schedules: BTreeMap<ScheduleName, LoadedSchedule>,
+    pub(crate) path: &'a Path,
+    pub(crate) fired_bytes: &'a mut u64,
+    pub(crate) has_scattered_writes: &'a mut bool,
     notifications: &'a mut Vec<Notification>,
     is_changed: bool,
     has_announced_work: bool,
 }
 
 impl<'a> Tx<'a> {
-    pub(crate) fn new(db: &'a Connection) -> Self {
+    pub(crate) fn new(db: &'a Connection, path: &'a Path) -> Self {
         Self {
             db,
             clock_us: 0,
             queues: Vec::new(),
             notifications: Vec::new(),
+            path,
+            fired_bytes: 0,
+            has_scattered_writes: false,
             is_shortened: false,
         }
     }
@@ -94,16 +110,25 @@ impl<'a> Tx<'a> {
             now,
             kept: 0,
             departed: BTreeMap::new(),
+            has_departures: false,
             schedules: BTreeMap::new(),
+            path: self.path,
+            fired_bytes: &mut self.fired_bytes,
+            has_scattered_writes: &mut self.has_scattered_writes,
             notifications: &mut self.notifications,
             is_changed: false,
             has_announced_work: false,
         };
         if now.stepped_back {
             tx.shorten_leases()?;
+            tx.cut_rate(tx.queue.settings.rate_limit());
         }
         let reply = verb(&mut tx)?;
         tx.update_claims()?;
+        // Not before the end: a claim of the same call may take the slots.
+        if tx.has_departures {
+            tx.announce_free_slots();
+        }
         tx.save_schedules()?;
         if tx.is_changed {
             tx.queue.mark_us = now.us;
@@ -141,7 +166,8 @@ impl<'a> Tx<'a> {
             self.db.run(&sql, [key])?;
         }
         // Its last token stays, so that no number is issued twice if it is created again.
-        let clear = "UPDATE queue SET settings = '', is_paused = 0, mark_us = 0, front = 0, back = 0, stats = ''
+        let clear = "UPDATE queue SET settings = '', is_paused = 0, mark_us = 0, front = 0, back = 0, stats = '',
+                                      rate_next_us = 0
                      WHERE key = ?1";
         self.db.run(clear, [key])?;
         self.queues[index] = QueueRow::empty(name.clone(), NOT_STORED);
@@ -184,13 +210,15 @@ impl QueueRow {
             back: 0,
             counters: Counters::default(),
             fires_at: None,
+            rate_next_us: 0,
             is_dirty: false,
         }
     }
 
     pub(crate) fn find(db: &Connection, name: &QueueName) -> TxResult<Option<Self>> {
         let stored = db.first(
-            "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats, fires_at
+            "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats, fires_at,
+                    rate_next_us
              FROM queue WHERE name = ?1 AND stats > ''",
             [name.as_str()],
             |row| {
@@ -207,6 +235,8 @@ impl QueueRow {
                 queue.back = row.get(6)?;
                 queue.counters = Counters::read(&row.get::<_, String>(7)?)?;
                 queue.fires_at = row.get(8)?;
+                // A negative number is in the past, as 0 is.
+                queue.rate_next_us = row.get::<_, i64>(9)?.max(0).cast_unsigned();
                 Ok(queue)
             },
         )?;
@@ -235,7 +265,7 @@ impl QueueRow {
     fn save(&self, db: &Connection) -> TxResult<()> {
         db.run(
             "UPDATE queue SET is_paused = ?2, mark_us = ?3, last_token = ?4, front = ?5, back = ?6,
-                              stats = ?7, fires_at = ?8
+                              stats = ?7, fires_at = ?8, rate_next_us = ?9
              WHERE key = ?1",
             params![
                 self.key,
@@ -246,6 +276,7 @@ impl QueueRow {
                 self.back,
                 self.counters.write(),
                 self.fires_at,
+                self.rate_next_us,
             ],
         )?;
         Ok(())
@@ -258,11 +289,13 @@ impl QueueTx<'_> {
         self.is_changed = true;
     }
 
-    /// Changes settings; only those that differ from the defaults are stored.
+    /// Changes all settings or none; only those that differ from the defaults are stored.
     pub(crate) fn set(&mut self, settings: &[Setting]) -> TxResult<Settings> {
-        for setting in settings {
-            self.queue.settings.apply(setting)?;
-        }
+        let mut new = self.queue.settings.clone();
+        settings.iter().try_for_each(|setting| new.apply(setting))?;
+        new.check()?;
+        self.change_limits(&new);
+        self.queue.settings = new;
         let defaults = Settings::default().all();
         let own = self.queue.settings.all().into_iter();
         let differing = own.filter(|setting| !defaults.contains(setting));

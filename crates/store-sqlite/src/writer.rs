@@ -249,7 +249,7 @@ impl WriterState {
     /// bad call does not fail the others.
     fn serve(&mut self, mut group: Group, path: &Path) -> Served {
         self.time_limit.start();
-        match self.commit(&mut group) {
+        match self.commit(&mut group, path) {
             Ok(()) => group.into_iter().map(|call| (call, Ok(()))).collect(),
             Err(error) if group.len() == 1 || error.affects_all() => {
                 let error = error.into_error(path);
@@ -258,7 +258,7 @@ impl WriterState {
             Err(_) => {
                 let alone = |call: Box<dyn Call>| {
                     let mut alone = vec![call];
-                    let outcome = self.commit(&mut alone);
+                    let outcome = self.commit(&mut alone, path);
                     let outcome = outcome.map_err(|error| error.into_error(path));
                     alone.pop().map(|call| (call, outcome))
                 };
@@ -268,17 +268,27 @@ impl WriterState {
     }
 
     /// Runs the calls whose callers still wait, and drops the others from the group.
-    fn commit(&mut self, group: &mut Group) -> TxResult<()> {
-        let (is_shortened, notifications) = in_transaction(&self.db, || {
+    fn commit(&mut self, group: &mut Group, path: &Path) -> TxResult<()> {
+        let mut is_scattered = false;
+        let committed = in_transaction(&self.db, || {
             // Until here callers can give up, and nothing was done.
             group.retain(|call| call.begin());
-            let mut tx = Tx::new(&self.db);
+            let mut tx = Tx::new(&self.db, path);
             for call in group {
                 tx.clock_us = self.clock.now_us();
                 call.run(&mut tx)?;
             }
+            is_scattered = tx.has_scattered_writes;
+            if is_scattered {
+                space::checkpoint_at(&self.db, space::LOG_PAGES_OF_SCHEDULES)?;
+            }
             Ok((tx.is_shortened, tx.finish()?))
-        })?;
+        });
+        if is_scattered {
+            // Cannot fail, and a commit must not be reported as failed.
+            let _ = space::checkpoint_at(&self.db, space::LOG_PAGES);
+        }
+        let (is_shortened, notifications) = committed?;
         self.notifications.extend(notifications);
         if is_shortened {
             // Best effort: the change is committed, and the next checkpoint does the same.

@@ -102,6 +102,13 @@ fn check_keys(dump: &QueueDump, problems: &mut Vec<String>) {
             "unique keys: stored {stored:?}, of unfinished jobs {live:?}"
         ));
     }
+    for (key, id, state, _) in &dump.held_keys {
+        if !state.is_final() || live.iter().any(|(other, _)| *other == key) {
+            problems.push(format!(
+                "{key} is held by {id}, which is {state}, or by another job"
+            ));
+        }
+    }
     let keys: BTreeSet<_> = live.iter().map(|(key, _)| key).collect();
     if keys.len() != live.len() {
         problems.push(format!(

@@ -1,37 +1,91 @@
 //! Fires the due instants of schedules, and follows their jobs to the end.
 
-use rusqlite::params;
-use windlass_core::store::{Filter, Overlap, Requeue, SkipReason};
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+use windlass_core::schedule::DueInstants;
+use windlass_core::store::{Filter, Overlap, Requeue, ScheduleRecord, SkipReason};
 use windlass_core::{JobId, JobState, NewJob, ScheduleName, Timestamp};
 
+use super::row::select;
 use crate::error::{TxError, TxResult};
 use crate::read;
 use crate::row::JobMeta;
-use crate::transaction::QueueTx;
+use crate::space;
+use crate::transaction::{QueueRow, QueueTx};
+
+/// Returns whether a due instant waits for disk space.
+pub(crate) fn waits_for_space(
+    db: &Connection,
+    path: &Path,
+    queue: &QueueRow,
+    now: Timestamp,
+) -> TxResult<bool> {
+    if queue.fires_at.is_none_or(|at| at > now.as_ms()) {
+        return Ok(false);
+    }
+    let first = "queue = ?1 AND fires_at <= ?2 ORDER BY fires_at, name LIMIT 1";
+    let Some(mut record) = select(db, first, params![queue.key, now.as_ms()])?.pop() else {
+        return Ok(false);
+    };
+    let due = record.take_due(now);
+    let shortage = space::shortage(path, payload_bytes(&record, &due), || space::free_bytes(db));
+    Ok(shortage?.is_some())
+}
+
+/// The size of the jobs that fire, at most: some may overlap.
+fn payload_bytes(record: &ScheduleRecord, due: &DueInstants) -> u64 {
+    let jobs = due.iter().filter(|(_, fires)| *fires).count();
+    jobs.saturating_mul(record.schedule.job.payload.len()) as u64
+}
 
 impl QueueTx<'_> {
-    /// Settles the due instants of schedules, ordered by time, then name, until `limit` are settled.
+    /// Settles the due instants of schedules, ordered by time, then name, until `limit` are settled. On a disk
+    /// that is nearly full they stay due, because their jobs would use up the reserve for workers.
     pub(crate) fn fire_due(&mut self, limit: usize) -> TxResult<u64> {
         let (key, now_ms) = (self.queue.key, self.now_ms());
-        if self.queue.fires_at.is_none_or(|at| at > now_ms) {
+        if self.queue.fires_at.is_none_or(|at| at > now_ms) || !self.take_room(0)? {
             return Ok(0);
         }
         let due = "queue = ?1 AND fires_at <= ?2 ORDER BY fires_at, name LIMIT ?3";
         let due = self.load_all(due, params![key, now_ms, limit])?;
         let mut settled = 0;
         for name in due {
-            if settled < limit {
-                settled += self.fire(&name)?;
+            if settled >= limit {
+                break;
             }
+            let Some(due) = self.take_due(&name)? else {
+                break;
+            };
+            settled += self.settle_due(&name, &due)?;
         }
         self.save_schedules()?;
         Ok(settled as u64)
     }
 
-    /// Settles all due instants of a schedule. Returns how many; waiting for a refill counts as one.
-    fn fire(&mut self, name: &ScheduleName) -> TxResult<usize> {
+    /// Takes the due instants of a schedule. Returns `None`, and takes none, if there is no room for their jobs.
+    fn take_due(&mut self, name: &ScheduleName) -> TxResult<Option<DueInstants>> {
         let now = self.now.ms();
-        let due = self.schedule_mut(name)?.take_due(now);
+        let Some(loaded) = self.load(name)? else {
+            return Err(TxError::corrupt("schedule", name));
+        };
+        let instants = loaded.record.instants.clone();
+        let due = loaded.record.take_due(now);
+        let bytes = payload_bytes(&loaded.record, &due);
+        if self.take_room(bytes)? {
+            return Ok(Some(due));
+        }
+        if let Some(loaded) = self.load(name)? {
+            loaded.record.instants = instants;
+        }
+        Ok(None)
+    }
+
+    /// Settles the due instants of a schedule. Returns how many; waiting for a refill counts as one.
+    fn settle_due(&mut self, name: &ScheduleName, due: &DueInstants) -> TxResult<usize> {
+        let now = self.now.ms();
+        // Without instants, the schedule waits for a refill.
+        self.schedule_mut(name)?;
         let mut settled = 0;
         for (instant, fires) in due.iter() {
             let record = self.schedule_mut(name)?;

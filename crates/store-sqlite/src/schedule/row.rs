@@ -29,6 +29,20 @@ pub(crate) fn select(
     db.rows(&sql, params, read)
 }
 
+/// The same without payloads and histories, which cost most to read.
+pub(super) fn select_without_history(
+    db: &Connection,
+    condition: &str,
+    params: impl Params,
+) -> TxResult<Vec<ScheduleRecord>> {
+    let sql = format!(
+        "SELECT name, definition, x'', revision, created_at, is_paused, settled_until, known_until,
+                fired, missed, skipped, current, waiting, last_end, instants, ''
+         FROM schedule WHERE {condition}"
+    );
+    db.rows(&sql, params, read)
+}
+
 fn read(row: &Row<'_>) -> TxResult<ScheduleRecord> {
     let name: String = row.get(0)?;
     let name = ScheduleName::new(&name).map_err(|_| TxError::corrupt("schedule name", &name))?;

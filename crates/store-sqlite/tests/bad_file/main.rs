@@ -9,10 +9,12 @@
 mod damaged;
 mod foreign;
 mod hostile;
+mod limits;
 mod locked;
 mod path;
 mod planted;
 mod schedules;
+mod tombstones;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

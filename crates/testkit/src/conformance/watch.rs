@@ -50,6 +50,20 @@ pub async fn a_notification_is_sent_for_returned_work(fixture: &Fixture) -> Resu
     Ok(())
 }
 
+pub async fn a_notification_is_sent_when_a_slot_of_a_full_queue_is_free(
+    fixture: &Fixture,
+) -> Result<()> {
+    fixture.set("max_running=1").await?;
+    fixture.fill(&["a", "b"]).await?;
+    let claim = fixture.take(5).await?;
+    let mut watch = watch(fixture).await?;
+
+    fixture.complete(&claim).await?;
+
+    wait_for(watch.as_mut(), &Notification::Work(fixture.queue.clone())).await;
+    Ok(())
+}
+
 pub async fn a_notification_is_sent_for_reaped_work(fixture: &Fixture) -> Result<()> {
     fixture.fill(&["a"]).await?;
     fixture.take(1).await?;

@@ -34,6 +34,11 @@ const EXPECTED: &[&str] = &[
     "enqueue duplicate dead",
     "enqueue duplicate cancelled",
     "enqueue duplicate by key",
+    "enqueue replaced ready",
+    "enqueue replaced scheduled",
+    "enqueue replaced pending",
+    "enqueue postponed scheduled",
+    "enqueue postponed pending",
     "claim nothing",
     "claim jobs",
     "claim repeated",
@@ -106,10 +111,14 @@ const EXPECTED: &[&str] = &[
     "dead expired",
     "state suspect waits",
     "state id remembered",
+    "state key held",
+    "state amendment remembered",
     "state claim remembered",
     "state lease half reaped",
     "state paused",
     "state pending",
+    "state queue full",
+    "state rate closed",
     "state skipped missed",
     "state skipped overlap",
     "state skipped paused",
@@ -155,6 +164,12 @@ impl Coverage {
                         }
                         Enqueued::Duplicate { .. } => {
                             self.count(format!("enqueue duplicate {state}"));
+                        }
+                        Enqueued::Replaced { .. } => {
+                            self.count(format!("enqueue replaced {state}"));
+                        }
+                        Enqueued::Postponed { .. } => {
+                            self.count(format!("enqueue postponed {state}"));
                         }
                         _ => self.count(format!("enqueue accepted {state}")),
                     }
@@ -312,11 +327,23 @@ impl Coverage {
                 dump.ready.iter().any(|lanes| !lanes.0.is_empty()),
             ),
             ("state id remembered", !dump.tombstones.is_empty()),
+            ("state key held", !dump.held_keys.is_empty()),
+            ("state amendment remembered", !dump.amendments.is_empty()),
             (
                 "state claim remembered",
                 dump.claims.iter().any(|c| c.finished_at.is_some()),
             ),
             ("state paused", dump.stats.is_paused),
+            (
+                "state queue full",
+                dump.stats.ready > 0
+                    && (dump.settings.max_running)
+                        .is_some_and(|max| dump.stats.running >= u64::from(max)),
+            ),
+            (
+                "state rate closed",
+                dump.stats.ready > 0 && dump.rate_next_us.is_some_and(|next| next > 0),
+            ),
             (
                 "state lease half reaped",
                 dump.leases

@@ -51,11 +51,14 @@ pub(super) fn of_dumps(model: Option<&QueueDump>, subject: Option<&QueueDump>) -
         lines.items("job", &dump.jobs, |job| &job.id);
         lines.items("unique key", &dump.unique_keys, |item| &item.0);
         lines.items("tombstone", &dump.tombstones, |item| &item.0);
+        lines.items("held key", &dump.held_keys, |item| &item.0);
+        lines.items("amendment", &dump.amendments, |item| &item.0);
         lines.items("schedule", &dump.schedules, |record| &record.schedule.name);
         lines.items("lease", &dump.leases, |lease| &lease.owner);
         lines.items("claim", &dump.claims, |claim| &claim.token);
         lines.value("stats", &dump.stats);
         lines.value("settings", &dump.settings);
+        lines.value("rate", &dump.rate_next_us);
         lines
     };
     diff(lines(model), lines(subject))

@@ -25,6 +25,7 @@ const GENERATORS: &[(u32, Generator)] = &[
     (150, forward),
     (3, back),
     (150, job::enqueue),
+    (30, job::amend_scheduled),
     (4, job::burst),
     (1, job::large_burst),
     (120, claim),

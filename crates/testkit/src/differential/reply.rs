@@ -83,8 +83,5 @@ impl Reply {
 }
 
 fn ignore_level(reply: &mut Enqueued) {
-    let (Enqueued::Accepted { level, .. } | Enqueued::Duplicate { level, .. }) = reply else {
-        return;
-    };
-    *level = DurabilityLevel::Memory;
+    *reply.level_mut() = DurabilityLevel::Memory;
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use windlass_core::store::{Headers, Kind, UniqueKey};
+use windlass_core::store::{Headers, Kind, OnDuplicate, UniqueKey, UniqueUntil};
 use windlass_core::{Bytes, Due, JobId, NewJob, Priority, RetryPolicy, Timestamp};
 
 use super::super::callers::Callers;
@@ -26,6 +26,23 @@ pub(super) fn enqueue(callers: &mut Callers) -> Operation {
     let count = *pick(&mut callers.rng, &[1, 1, 1, 2, 3, 6]);
     let jobs = (0..count).map(|_| job(callers)).collect();
     Operation::Enqueue(callers.queue(), jobs)
+}
+
+/// Enqueues a job that replaces or postpones a job of a schedule, which may be pending.
+pub(super) fn amend_scheduled(callers: &mut Callers) -> Operation {
+    let mut job = job(callers);
+    let rng = &mut callers.rng;
+    if !callers.scheduled.is_empty() {
+        // The last one is the waiting job of a schedule, if it has one.
+        let last = callers.scheduled.len() - 1;
+        let index = if rng.bool() { last } else { rng.usize(..=last) };
+        job.id = callers.scheduled[index].clone();
+        job.is_named = true;
+        job.on_duplicate = *pick(rng, &OnDuplicate::ALL[1..]);
+        job.postpone_max = None;
+        job.due = Due::After(ms(rng, 0..=60_000));
+    }
+    Operation::Enqueue(callers.queue(), vec![job])
 }
 
 /// Enqueues enough similar jobs to fill a page.
@@ -131,11 +148,33 @@ fn job(callers: &mut Callers) -> NewJob {
     job.timeout = percent(rng, 10).then(|| lease(rng).get());
     job.expires = percent(rng, 15).then(|| due(rng, now));
     job.unique_key = percent(rng, 25).then(|| key(rng));
+    deduplication(rng, &mut job);
     job.keep_outcome = percent(rng, 20);
     if percent(rng, 10) {
         job.headers = headers();
     }
     job
+}
+
+/// Chooses what the job does to others with its id or key, and how long it holds its key.
+pub(super) fn deduplication(rng: &mut Rng, job: &mut NewJob) {
+    if percent(rng, 30) {
+        job.on_duplicate = *pick(rng, OnDuplicate::ALL);
+        let has_max = job.on_duplicate.postpones() && percent(rng, 30);
+        job.postpone_max = has_max.then(|| ms(rng, 0..=20_000));
+    }
+    hold(rng, job);
+}
+
+/// Chooses how long the job holds its key.
+pub(super) fn hold(rng: &mut Rng, job: &mut NewJob) {
+    if job.unique_key.is_some() {
+        match rng.u8(..10) {
+            0..2 => job.unique_until = UniqueUntil::Start,
+            2..5 => job.unique_for = Some(ms(rng, 0..=60_000)),
+            _ => {}
+        }
+    }
 }
 
 fn headers() -> Headers {

@@ -51,6 +51,18 @@ const SETTINGS: &[&str] = &[
     "cancelled_bytes=30",
     "cancelled_bytes=all",
     "partition_at=7",
+    "max_running=1",
+    "max_running=3",
+    "max_running=none",
+    "max_running=none",
+    "max_running=none",
+    "rate=3/1s",
+    "rate=40/1m",
+    "rate=none",
+    "rate=none",
+    "rate=none",
+    "burst=1",
+    "burst=4",
 ];
 
 fn change(callers: &mut Callers, change: Change) -> Operation {
@@ -58,6 +70,7 @@ fn change(callers: &mut Callers, change: Change) -> Operation {
     let target = match rng.u8(..20) {
         0 => Target::UniqueKey(job::key(rng)),
         1 if change == Change::Cancel => Target::Payload(job::payload(rng)),
+        1..3 if change == Change::Delete => Target::UniqueKey(job::key(rng)),
         2 => Target::Filter(filter(callers)),
         3..6 if !callers.scheduled.is_empty() => {
             Target::Ids(vec![pick(rng, &callers.scheduled).clone()])

@@ -47,6 +47,7 @@ pub(super) fn put(callers: &mut Callers) -> Operation {
     let mut template = NewJob::new(job::payload(rng));
     template.kind = percent(rng, 40).then(|| job::kind(rng));
     template.unique_key = percent(rng, 15).then(|| job::key(rng));
+    job::hold(rng, &mut template);
     template.keep_outcome = percent(rng, 20);
     template.expires = percent(rng, 15).then(|| Due::After(ms(rng, 1_000..=20_000)));
     if percent(rng, 20) {

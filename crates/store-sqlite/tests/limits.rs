@@ -1,0 +1,161 @@
+//! Waiting claims on a queue with limits start when they may, not at their next poll.
+//!
+//! Other programs use the machine too, so each test takes the fastest of some rounds. Without a wake-up, every
+//! round would wait for a poll, which is at least 400 ms later.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot continue fails on the spot"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use windlass_core::{Claim, ClaimRequest, Clock, JobLease, NewJob, QueueName, Store, SystemClock};
+use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
+
+const ROUNDS: usize = 5;
+
+/// How long after it may start a job is claimed.
+const DELAY_MAX: Duration = Duration::from_millis(50);
+
+/// The system clock, which counts how often it is read.
+#[derive(Debug)]
+struct CountedClock(watch::Sender<u32>);
+
+impl Clock for CountedClock {
+    fn now_us(&self) -> u64 {
+        self.0.send_modify(|reads| *reads += 1);
+        SystemClock.now_us()
+    }
+}
+
+fn open(path: &Path, clock: Arc<dyn Clock>) -> Arc<SqliteStore> {
+    let options = Options {
+        clock,
+        synchronous: Synchronous::Off,
+        ..Options::default()
+    };
+    Arc::new(SqliteStore::open(path, options).unwrap())
+}
+
+fn queue() -> QueueName {
+    QueueName::new("q").unwrap()
+}
+
+/// Creates a store with limits and some ready jobs.
+async fn limited(settings: &[&str]) -> (TempDir, Arc<SqliteStore>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("jobs.db"), Arc::new(SystemClock));
+    let settings = settings.iter().map(|setting| setting.parse().unwrap());
+    store.set(&queue(), settings.collect()).await.unwrap();
+    let jobs = (0..5).map(|_| NewJob::new("x")).collect();
+    store.enqueue(&queue(), jobs).await.unwrap();
+    (folder, store)
+}
+
+async fn claim(store: &SqliteStore) -> Claim {
+    let claim = store.claim(&queue(), ClaimRequest::single(1)).await;
+    claim.unwrap().unwrap()
+}
+
+async fn complete(store: &SqliteStore, claim: &Claim, next: Option<ClaimRequest>) -> Option<Claim> {
+    let done = JobLease::new(claim.jobs[0].id.clone(), claim.token).completion();
+    let completed = store.complete(&queue(), vec![done], next).await;
+    completed.unwrap().next
+}
+
+/// Starts a claim on a connection of its own. Returns once it has found that no job may start, and waits.
+async fn start_waiting(folder: &TempDir) -> JoinHandle<(Claim, Instant)> {
+    let (reads, mut read) = watch::channel(0);
+    let clock = Arc::new(CountedClock(reads));
+    let store = open(&folder.path().join("jobs.db"), clock);
+    let claimer = store.clone();
+    let waiting = tokio::spawn(async move {
+        let (mut request, wait) = (ClaimRequest::single(1), Duration::from_secs(20));
+        let claim = claimer.claim_waiting(&queue(), &mut request, wait).await;
+        (claim.unwrap().unwrap(), Instant::now())
+    });
+    // A claim that found nothing, then the stats that say how long to wait. Reads are answered in order.
+    read.wait_for(|reads| *reads >= 2).await.unwrap();
+    store.stats(&queue()).await.unwrap();
+    waiting
+}
+
+#[tokio::test]
+async fn a_waiting_claim_starts_when_another_connection_frees_a_slot() {
+    let mut delays = Vec::new();
+    for _ in 0..ROUNDS {
+        let (folder, store) = limited(&["max_running=1"]).await;
+        let running = claim(&store).await;
+        let waiting = start_waiting(&folder).await;
+
+        complete(&store, &running, None).await;
+
+        let completed_at = Instant::now();
+        let (_, claimed_at) = waiting.await.unwrap();
+        delays.push(claimed_at.saturating_duration_since(completed_at));
+    }
+    assert!(*delays.iter().min().unwrap() < DELAY_MAX, "{delays:?}");
+}
+
+#[tokio::test]
+async fn a_waiting_claim_starts_when_another_connection_raises_a_limit() {
+    let mut delays = Vec::new();
+    for _ in 0..ROUNDS {
+        let (folder, store) = limited(&["max_running=1"]).await;
+        claim(&store).await;
+        let waiting = start_waiting(&folder).await;
+
+        let raised = vec!["max_running=2".parse().unwrap()];
+        store.set(&queue(), raised).await.unwrap();
+
+        let raised_at = Instant::now();
+        let (_, claimed_at) = waiting.await.unwrap();
+        delays.push(claimed_at.saturating_duration_since(raised_at));
+    }
+    assert!(*delays.iter().min().unwrap() < DELAY_MAX, "{delays:?}");
+}
+
+/// Asserts that claims never came before the rate opened, and the fastest soon after that.
+fn assert_opened(after_us: &[u64], opens: Duration) {
+    let (first, opens) = (after_us.iter().min().unwrap(), opens.as_micros() as u64);
+    let most = opens + DELAY_MAX.as_micros() as u64;
+    assert!((opens..most).contains(first), "{after_us:?}");
+}
+
+#[tokio::test]
+async fn a_waiting_claim_starts_when_a_closed_rate_opens() {
+    let mut after_us = Vec::new();
+    for _ in 0..ROUNDS {
+        let (folder, store) = limited(&["rate=10/1s"]).await;
+        let first = claim(&store).await;
+
+        let (second, _) = start_waiting(&folder).await.await.unwrap();
+
+        after_us.push(second.token.number - first.token.number);
+    }
+    assert_opened(&after_us, Duration::from_millis(100));
+}
+
+/// The waiting claim saw an open rate, which others closed while it waited for a slot.
+#[tokio::test]
+async fn a_waiting_claim_that_gets_a_slot_learns_when_the_rate_opens() {
+    let mut after_us = Vec::new();
+    for _ in 0..ROUNDS {
+        let (folder, store) = limited(&["max_running=1", "rate=5/1s", "burst=2"]).await;
+        let first = claim(&store).await;
+        let waiting = start_waiting(&folder).await;
+
+        let second = complete(&store, &first, Some(ClaimRequest::single(1))).await;
+        complete(&store, &second.unwrap(), None).await;
+
+        let (third, _) = waiting.await.unwrap();
+        after_us.push(third.token.number - first.token.number);
+    }
+    assert_opened(&after_us, Duration::from_millis(250));
+}
