@@ -60,7 +60,7 @@ if has_schedules then
   local names = redis.call('ZRANGEBYSCORE', k_refilling, '-inf', now, 'LIMIT', 0, limit)
   for i = 1, #names do
     local plan, definition = load_plan(names[i]), load_definition(names[i])
-    for _, value in ipairs(plan and definition and { plan.name, digits(plan.revision), definition.rule, plan.settled } or {}) do
+    for _, value in ipairs(plan and definition and { plan.name, plan.revision, definition.rule, plan.settled } or {}) do
       reply[#reply + 1] = value
     end
   end

@@ -135,6 +135,19 @@ impl Partition {
         read_page(self.run_list(&self.scripts().schedule_list, args).await?)
     }
 
+    /// The names of all schedules.
+    pub(crate) async fn schedule_names(&self) -> Result<Vec<ScheduleName>> {
+        let key = self.keys.one("names");
+        let mut range = redis::cmd("ZRANGE");
+        range.arg(&key[..]).arg(0).arg(-1);
+        let mut reply = Reply::list(self.link().ask(&key, &range).await?)?;
+        let mut names = Vec::new();
+        while !reply.is_empty() {
+            names.push(schedule_name(&reply.bytes()?)?);
+        }
+        Ok(names)
+    }
+
     /// Runs a script that stores something, and waits for the durability that the URL requests. Creates
     /// the queue if it does not exist.
     async fn run_durable(

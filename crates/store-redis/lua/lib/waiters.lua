@@ -9,7 +9,11 @@ local function earliest(key, ms)
   return score and score + ms or NEVER
 end
 
+-- When the next instant fires. While the memory is full, claims try again after a second.
 local function earliest_firing()
+  if is_memory_full then
+    return now + 1000
+  end
   return has_schedules and earliest(k_firing, 0) or NEVER
 end
 

@@ -32,6 +32,7 @@ else
     call_reply[#call_reply + 1] = run(instant, name .. '@' .. instant_text(instant), 'fired', nil)
   end
 end
+write_all()
 save_plan(plan)
 commit()
 return call_reply
