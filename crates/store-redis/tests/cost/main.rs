@@ -12,6 +12,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails at the first error")]
 #![expect(clippy::print_stdout, reason = "it prints its tables on request")]
 
+mod amend_time;
 mod budget;
 mod fixture;
 mod instructions;
