@@ -73,6 +73,7 @@ pub(crate) async fn read<A: Ask>(
         leases: stored.leases()?,
         claims: stored.claims(now)?,
         settings: stored.settings()?,
+        rate_next_us: None,
     }))
 }
 

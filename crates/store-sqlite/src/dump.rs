@@ -58,6 +58,7 @@ fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Que
         claims: claims(db, &queue, now_ms)?,
         stats: read::stats(db, name, clock_us)?.unwrap_or_default(),
         settings: queue.settings,
+        rate_next_us: None,
     }))
 }
 
