@@ -172,6 +172,7 @@ libraries! {
     "filter",
     "finish",
     "lease",
+    "limit",
     "load",
     "load_call",
     "names",

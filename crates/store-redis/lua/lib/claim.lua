@@ -89,6 +89,7 @@ end
 
 local function hand_out(request, taken)
   local token = next_token(request)
+  count_claimed(#taken)
   local expiring = {}
   for i = 1, #taken do
     if is_watched then
@@ -128,6 +129,12 @@ end
 
 -- Returns nil if there is nothing to hand out.
 local function pick_and_hand_out(request)
+  if is_limited() then
+    request.max = math.min(request.max, free_slots(), allowed_by_rate())
+    if request.max == 0 then
+      return nothing_found()
+    end
+  end
   local seen = { skipped = 0, scanned = 0, bytes = 0, stale_room = STALE_SCAN_MAX }
   local taken = pick(request, seen)
   if #taken == 0 then
@@ -146,7 +153,7 @@ end
 -- Lets the fast scripts work until something is due that they do not know, unless there is already.
 local function allow_fast()
   if stats[PAUSED] == 1 or stats[STALE_ENTRIES] > 0 or stats[SHORTEN_FROM] > 0 or rule(KEEP_SUCCEEDED) == KEEP_ALL
-    or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
+    or is_limited() or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
     return
   end
   stats[FULL_FROM] = math.min(earliest_firing(), earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),

@@ -5,6 +5,7 @@
 local STATS_FIELD, RULES_FIELD, WATCHED_FIELD, EARLIER_FIELD, TOKEN_FIELD = 'figures', 'rules', 'watched', 'earlier', 'token'
 local AUDIT_FIELD, ENDS_LOST_FIELD = 'audit', 'ends'
 local SCHEDULES_FIELD = 'schedules' -- there if the queue has schedules
+local RATE_NEXT_FIELD = 'rate' -- when the next claim would be on schedule (us); missing is 0
 local CALLS_FIELD = '@' -- where to forget calls next; also starts the name of each slot
 
 -- Positions in the packed stats. The first ones are all that an enqueue needs, besides the ready jobs of its priority.
@@ -25,8 +26,12 @@ local NEVER = 9007199254740992 -- later than any time
 -- Positions in the packed rules. Age, count and bytes to keep follow each other.
 local DEDUP_FOR, DEDUP_MAX, REQUEUE, POISON_AFTER, KEEP_SUCCEEDED = 1, 2, 3, 4, 5
 local SUCCEEDED_AGE, DEAD_AGE, CANCELLED_AGE = 6, 9, 12
-local RULES_COUNT, RULES_BYTES = 14, 112
-local RULES_FORMAT = '<dddddddddddddd'
+local MAX_RUNNING, RATE_COUNT, RATE_PERIOD, BURST = 15, 16, 17, 18 -- the period is in us
+local RULES_COUNT, RULES_BYTES = 18, 144
+local RULES_FORMAT = '<dddddddddddddddddd'
+-- Without limits only the rules before them are stored, as stores did that have none.
+local UNLIMITED_COUNT, UNLIMITED_BYTES = 14, 112
+local UNLIMITED_FORMAT = '<dddddddddddddd'
 local REQUEUE_FRONT = 0
 local KEEP_WITH_RESULT, KEEP_ALL = 0, 1
 

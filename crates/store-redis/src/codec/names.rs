@@ -5,6 +5,7 @@
 pub(crate) const STATS_FIELD: &str = "figures";
 pub(crate) const EARLIER_FIELD: &str = "earlier";
 pub(crate) const CALLS_FIELD: &str = "@";
+pub(crate) const RATE_NEXT_FIELD: &str = "rate";
 
 /// Positions in the packed stats, counted from 1.
 pub(crate) const SCHEMA: usize = 1;
@@ -25,7 +26,7 @@ pub(crate) const PARTITIONS: usize = 16;
 pub(crate) const STATS_COUNT: usize = 47;
 pub(crate) const SCHEMA_VERSION: u64 = 2;
 
-pub(crate) const RULES_COUNT: usize = 14;
+pub(crate) const RULES_COUNT: usize = 18;
 
 /// Letters of opts.
 pub(crate) const CUSTOM_ID: char = 'n';
