@@ -48,6 +48,16 @@ impl Rate {
         Ok(Self { count, period })
     }
 
+    /// Returns the number of hand-outs per period.
+    pub const fn count(self) -> u32 {
+        self.count
+    }
+
+    /// Returns the period.
+    pub const fn period(self) -> Duration {
+        self.period
+    }
+
     /// Returns the limit with a burst: the number of hand-outs that may follow each other at once, at most
     /// the number of the rate.
     pub fn limit(self, burst: u32) -> RateLimit {

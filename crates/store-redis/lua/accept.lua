@@ -1,6 +1,6 @@
 -- accept: accepts a dispatched job and extends its lease.
 -- keys: state jobs running open claims left tokens holds leases owners stopping progress sleepers wake hints
--- uses: stats notify lease extend
+-- uses: stats notify limit lease extend
 -- flags: allow-oom
 -- args: id, token, lease (ms)
 -- reply: 1, or 0 if the token does not lease the job

@@ -1,9 +1,9 @@
 -- complete: completes jobs and, in the same call, optionally claims more.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling sleepers wake hints
--- uses: stats notify opts state waiting plan lease finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick record_claim waiters claim
+-- uses: stats notify opts state waiting plan limit lease tombstone finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick record_claim waiters claim
 -- flags: allow-oom
 -- args: number of claims; per claim its token and number of jobs; the ids (each once), claim by claim; number of results; per result the position of its id and its bytes; then the arguments of claim, optional
--- reply: statuses (completed, lease_lost, gone) separated by spaces, or from fast/complete a single `completed` for all; then the reply of claim, if requested
+-- reply: `conflict` if the claim is at most once and the number of running jobs is limited; else statuses (completed, lease_lost, gone) separated by spaces, or from fast/complete a single `completed` for all; then the reply of claim, if requested
 local claims = tonumber(ARGV[1])
 local first, total = 2 + 2 * claims, 0
 for i = 1, claims do
@@ -42,6 +42,11 @@ local function complete_all()
 end
 
 local request = ARGV[results_end + 8] and read_request(results_end + 1)
+if request and request.mode == AT_MOST_ONCE and rule(MAX_RUNNING) >= 0 then
+  -- A clock that was set back is noticed all the same.
+  commit()
+  return 'conflict'
+end
 local statuses = exists and complete_all() or string.rep('gone ', total)
 if not request then
   commit()

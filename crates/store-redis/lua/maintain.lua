@@ -1,6 +1,6 @@
 -- maintain: fires, promotes, reaps, expires and prunes, up to a limit of each, drops stale entries and forgets old calls.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling sleepers wake hints
--- uses: stats notify opts state waiting plan lease finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick
+-- uses: stats notify opts state waiting plan limit lease tombstone finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick
 -- flags: allow-oom
 -- args: limit
 -- reply: promoted, reaped, expired, pruned, forgotten, stale entries dropped; then, if the queue has schedules, instants settled, now, and per schedule that needs instants its name, revision, rule and the time until which it is settled
@@ -60,7 +60,7 @@ if has_schedules then
   local names = redis.call('ZRANGEBYSCORE', k_refilling, '-inf', now, 'LIMIT', 0, limit)
   for i = 1, #names do
     local plan, definition = load_plan(names[i]), load_definition(names[i])
-    for _, value in ipairs(plan and definition and { plan.name, digits(plan.revision), definition.rule, plan.settled } or {}) do
+    for _, value in ipairs(plan and definition and { plan.name, plan.revision, definition.rule, plan.settled } or {}) do
       reply[#reply + 1] = value
     end
   end

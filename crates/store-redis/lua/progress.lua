@@ -1,6 +1,6 @@
 -- progress: stores the progress of a running job; does not extend its lease.
 -- keys: state running open claims left tokens holds leases owners stopping progress jobs sleepers wake hints
--- uses: stats notify lease
+-- uses: stats notify limit lease
 -- flags: allow-oom
 -- args: id, token, fraction, message (empty, or TAB and the text)
 -- reply: 1, or 0 if the token does not lease the job

@@ -1,6 +1,6 @@
 -- single_claims: finds single claims made for a worker in a page of the open claims.
 -- keys: state running open claims left tokens holds leases owners stopping progress jobs
--- uses: stats lease
+-- uses: stats limit lease
 -- flags: no-writes
 -- args: worker, cursor (0: start)
 -- reply: next cursor (0: done); 1 if requeued jobs go to the front, else 0; then tokens, possibly with repeats

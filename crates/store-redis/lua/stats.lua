@@ -1,9 +1,9 @@
 -- stats: reads the stats of the queue, without scanning.
 -- keys: state opts ready suspects ghosts scheduled running succeeded dead cancelled jobs final schedules firing
--- uses: stats state
+-- uses: stats limit state
 -- flags: no-writes
 -- args: none
--- reply: an empty list if the queue does not exist; else packed stats, now, scheduled, running, succeeded, dead, cancelled, due time of the earliest scheduled job or instant of a schedule (empty: none), pending, schedules, then id and opts of the first job of each lane
+-- reply: an empty list if the queue does not exist; else packed stats, now, scheduled, running, succeeded, dead, cancelled, when the earliest scheduled job or instant of a schedule is due or a closed rate opens (empty: none), pending, schedules, then id and opts of the first job of each lane
 if not exists then
   return {}
 end
@@ -11,15 +11,15 @@ local first = redis.call('ZRANGE', k_scheduled, 0, 0, 'WITHSCORES')
 local running = redis.call('HLEN', k_running) - redis.call('HEXISTS', k_running, '')
 local reply = {
   stored[1], now, redis.call('ZCARD', k_scheduled), running, redis.call('ZCARD', k_succeeded),
-  redis.call('ZCARD', k_dead), redis.call('ZCARD', k_cancelled), first[2] or '', 0, 0,
+  redis.call('ZCARD', k_dead), redis.call('ZCARD', k_cancelled), '', 0, 0,
 }
+local due = math.min(tonumber(first[2] or NEVER), opening())
 if has_schedules then
   local pending = redis.call('ZCOUNT', k_scheduled, PENDING_SCORE, PENDING_SCORE)
-  local firing = redis.call('ZRANGE', k_firing, 0, 0, 'WITHSCORES')[2]
-  local due = math.min(tonumber(first[2] or NEVER), tonumber(firing or NEVER))
-  reply[3], reply[8] = reply[3] - pending, due < NEVER and digits(due) or ''
-  reply[9], reply[10] = pending, redis.call('HLEN', k_schedules)
+  due = math.min(due, tonumber(redis.call('ZRANGE', k_firing, 0, 0, 'WITHSCORES')[2] or NEVER))
+  reply[3], reply[9], reply[10] = reply[3] - pending, pending, redis.call('HLEN', k_schedules)
 end
+reply[8] = due < NEVER and digits(due) or ''
 local STALE_MAX = 500
 
 local function add(id)

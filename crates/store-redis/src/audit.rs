@@ -178,7 +178,13 @@ impl Queue {
                 partition: cursor.partition + 1,
                 phase: Phase::Start,
             }),
-            None => None,
+            None => {
+                for name in self.drop_schedule_copies().await? {
+                    let repair = repair::repair("schedule_copied", "", name.as_str())?;
+                    audited.repairs.push(repair);
+                }
+                None
+            }
         };
         audited.next = next.map(|cursor| cursor.write());
         Ok(audited)

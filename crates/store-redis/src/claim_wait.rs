@@ -16,13 +16,12 @@ use windlass_core::wait::Deadline;
 use windlass_core::{Claim, ClaimRequest, Result};
 
 use crate::claim::{Found, claim_only};
-use crate::partition::{Partition, claim_error, resend_of};
+use crate::partition::{Partition, claim_error, claim_reply, resend_of};
 use crate::queue::{Queue, for_partition, may_skip};
 
 pub(crate) use waiters::Waiters;
 use waiters::{Entered, Lead, Turn};
 use windlass_redis_link::WaitOn;
-use windlass_redis_link::reply::Reply;
 
 /// How much longer than until the next due job the server waits: our own wake-up comes first.
 const WAKE_UP_SLACK: Duration = Duration::from_millis(50);
@@ -215,7 +214,7 @@ impl WaitingClaim<'_> {
         self.waiters.set_parked(false);
         let claimed = partition.complete_if_refused(&then, parked, resend_of(claimer));
         let (reply, unconfirmed) = claimed.await.map_err(|error| claim_error(error, claimer))?;
-        let mut reply = Reply::list(reply)?;
+        let mut reply = claim_reply(reply, self.request)?;
         reply.text()?; // no statuses
         let found = partition
             .read_claim(self.request, (reply, unconfirmed))

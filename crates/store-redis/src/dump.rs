@@ -13,7 +13,8 @@ use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::store::{ScheduleRecord, Stats, UniqueKey};
 use windlass_core::time::Now;
 use windlass_core::{
-    Clock, Job, JobId, JobState, Priority, QueueName, Result, SystemClock, Timestamp, Token,
+    Clock, Enqueued, Job, JobId, JobState, Priority, QueueName, Result, SystemClock, Timestamp,
+    Token,
 };
 
 use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, owner_of, read_left};
@@ -21,7 +22,7 @@ use crate::codec::end::{EndRecord, Tombstone};
 use crate::codec::entry::{Entry, StaleEntries};
 use crate::codec::job::RawJob;
 use crate::codec::lease::StoredLease;
-use crate::codec::names::{STATS_FIELD, SUSPECT_LANE};
+use crate::codec::names::{RATE_NEXT_FIELD, STATS_FIELD, SUSPECT_LANE};
 use crate::codec::schedule::{read_definition, read_record};
 use crate::codec::stats::{StateCounts, StatsRecord, whole_number};
 use crate::codec::{damaged, job_id, rules, score, text};
@@ -55,21 +56,53 @@ pub(crate) async fn read<A: Ask>(
         return Ok(None);
     };
     let stats = StatsRecord::read(stats)?;
-    let now = Now::guard(stats.mark_us(), clock_us).ms();
+    let guarded = Now::guard(stats.mark_us(), clock_us);
+    let now = guarded.ms();
     let stored = Stored::read(&source).await?;
     let jobs = stored.jobs(queue)?;
     let ready = stored.ready()?;
+    let remembered = stored.tombstones(now)?;
+    let settings = stored.settings()?;
+    let rate = match settings.rate_limit() {
+        Some(limit) => Some((limit, rate_next(&state)?)),
+        None => None,
+    };
+    let is_awaited = !stats.is_paused() && stats.ready().iter().sum::<u64>() > 0;
+    let opening = rate
+        .filter(|_| is_awaited)
+        .map(|(limit, next_us)| limit.opens_at(next_us))
+        .filter(|opens_us| *opens_us > guarded.us)
+        .map(|opens_us| Timestamp::from_ms(opens_us.div_ceil(1000)));
     Ok(Some(QueueDump {
-        stats: stored.stats(&stats, now, &jobs, &ready)?,
+        stats: stored.stats(&stats, now, &jobs, &ready, opening)?,
         ready,
         jobs,
         unique_keys: stored.unique_keys()?,
-        tombstones: stored.tombstones(now)?,
+        tombstones: remembered.ids,
+        held_keys: remembered.keys,
+        amendments: remembered.amendments,
         schedules: stored.schedules()?,
         leases: stored.leases()?,
         claims: stored.claims(now)?,
-        settings: stored.settings()?,
+        settings,
+        rate_next_us: rate.map(|(_, next_us)| next_us),
     }))
+}
+
+/// When the next claim would be on schedule, in microseconds.
+fn rate_next(state: &Hash) -> Result<u64> {
+    const KIND: &str = "rate";
+    let next = state.get(RATE_NEXT_FIELD.as_bytes());
+    let next = next.map_or(Ok("0"), |next| text(KIND, next))?;
+    next.parse().map_err(|_| damaged(KIND, "not a number"))
+}
+
+/// The tombstones of a queue by kind, as a dump has them.
+#[derive(Default)]
+struct Remembered {
+    ids: Vec<(JobId, JobState, Timestamp)>,
+    keys: Vec<(UniqueKey, JobId, JobState, Timestamp)>,
+    amendments: Vec<(JobId, Enqueued, Timestamp)>,
 }
 
 /// All values of a queue, undecoded.
@@ -223,12 +256,16 @@ impl Stored {
         self.unique.iter().map(read).collect()
     }
 
-    fn tombstones(&self, now: Timestamp) -> Result<Vec<(JobId, JobState, Timestamp)>> {
-        let mut found = Vec::new();
-        for (id, tombstone) in &self.tombstones {
-            let Tombstone { state, until } = Tombstone::read(tombstone)?;
-            if until > now {
-                found.push((job_id("tombstone", id)?, state, until));
+    /// What is remembered of ended ids, held keys and amendments.
+    fn tombstones(&self, now: Timestamp) -> Result<Remembered> {
+        let mut found = Remembered::default();
+        for (name, tombstone) in &self.tombstones {
+            let (tombstone, until) = Tombstone::read(name, tombstone)?;
+            match tombstone {
+                _ if until <= now => {}
+                Tombstone::Id(id, state) => found.ids.push((id, state, until)),
+                Tombstone::Key(key, id, state) => found.keys.push((key, id, state, until)),
+                Tombstone::Amendment(id, reply) => found.amendments.push((id, reply, until)),
             }
         }
         Ok(found)
@@ -305,6 +342,7 @@ impl Stored {
         now: Timestamp,
         jobs: &[Job],
         ready: &[(Vec<JobId>, Vec<JobId>)],
+        opening: Option<Timestamp>,
     ) -> Result<Stats> {
         let heads = ready
             .iter()
@@ -314,6 +352,11 @@ impl Stored {
         next.retain(|at| at.is_finite());
         let scheduled = next.len() as u64;
         next.extend(self.firing.first().map(|(_, at)| *at));
+        let next_due = next
+            .into_iter()
+            .min_by(f64::total_cmp)
+            .map(|at| score("due time", at))
+            .transpose()?;
         let counts = StateCounts {
             pending: self.scheduled.len() as u64 - scheduled,
             scheduled,
@@ -323,11 +366,7 @@ impl Stored {
             dead: self.dead.len() as u64,
             cancelled: self.cancelled.len() as u64,
             oldest_due: heads.filter_map(due).min(),
-            next_due: next
-                .into_iter()
-                .min_by(f64::total_cmp)
-                .map(|at| score("due time", at))
-                .transpose()?,
+            next_due: next_due.into_iter().chain(opening).min(),
         };
         // A dump has no stale entries: they are not part of the queue's state.
         Ok(Stats {

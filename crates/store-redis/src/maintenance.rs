@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::store::{Maintained, Owner, Setting, Settings};
-use windlass_core::{BootId, Result, Token};
+use windlass_core::store::{Maintained, Owner, Partitions, Setting, Settings};
+use windlass_core::{BootId, Mode, Result, Token};
+use windlass_redis_link::reply;
 
 use crate::codec::{rules, value};
 use crate::partition::{Partition, number_arg, text_arg};
 use crate::schedule::read_requests;
+
+/// The reply of a script to a call that the limits of the queue do not allow.
+pub(crate) const CONFLICT: &[u8] = b"conflict";
 
 impl Partition {
     pub(crate) async fn maintain(&self, limit: usize) -> Result<Maintained> {
@@ -101,13 +105,31 @@ impl Partition {
     }
 
     pub(crate) async fn set(&self, settings: &[Setting]) -> Result<Settings> {
-        let mut args = Vec::with_capacity(settings.len() * 4);
+        let mut args = vec![number_arg(settings.len())];
+        let mut rules = Vec::new();
         for setting in settings {
-            let (position, value) = rules::rule_of(setting)?;
             args.extend([text_arg(setting.name()), text_arg(setting.value())]);
-            args.extend([number_arg(position), number_arg(value)]);
+            rules.extend(rules::rules_of(setting)?);
         }
-        read_settings(self.run_or_create(&self.scripts().set, args).await?)
+        let rules = rules.into_iter();
+        args.extend(rules.flat_map(|(position, value)| [number_arg(position), number_arg(value)]));
+        let reply = self.run_or_create(&self.scripts().set, args).await?;
+        if reply::is_text(&reply, CONFLICT) {
+            // The error that these settings have in every store.
+            let mut limited = Settings::default();
+            (limited.max_running, limited.partitions) = (Some(1), Partitions::Fixed(2));
+            limited.check()?;
+        }
+        read_settings(reply)
+    }
+
+    /// Checks that the queue may be claimed from in this mode. Only for a call that is more than one script
+    /// call: the script `complete` checks it too.
+    pub(crate) async fn check_mode(&self, mode: Mode) -> Result<()> {
+        match mode {
+            Mode::AtMostOnce => self.settings().await?.check_claim(mode),
+            Mode::AtLeastOnce | Mode::Dispatch => Ok(()),
+        }
     }
 }
 

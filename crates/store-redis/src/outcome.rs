@@ -23,6 +23,9 @@ impl Partition {
     ) -> Result<Completed> {
         let mut runs = distinct_runs(completions.iter().map(|item| item.lease.id.as_str()));
         let last = runs.pop().unwrap_or_default();
+        if let (Some(next), false) = (next, runs.is_empty()) {
+            self.check_mode(next.mode).await?;
+        }
         let mut statuses = Vec::with_capacity(completions.len());
         for run in runs {
             let completed = self.complete_once(&completions[run], None).await?;

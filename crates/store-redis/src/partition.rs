@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::store::{Claimer, Completion};
+use windlass_core::store::{Claimer, Completion, Settings};
 use windlass_core::{
     ClaimRequest, Clock, Error, NewJob, OutcomeStatus, Priority, QueueName, Result,
 };
@@ -23,6 +23,7 @@ use crate::call_slots::{CallSlot, CallSlots};
 use crate::codec::names::STATS_FIELD;
 use crate::fast_path::{FastPath, ScriptChoice};
 use crate::keys::Keys;
+use crate::maintenance::CONFLICT;
 use crate::queue::EnqueueReply;
 use crate::queue::enqueue::{batched, complete_batched, enqueue_batched, result_bytes, weight};
 use crate::script::{Script, Scripts};
@@ -45,6 +46,17 @@ pub(crate) fn resend_of(claimer: &Claimer) -> Resend {
         Claimer::Worker { .. } => Resend::Safe,
         Claimer::Single { .. } => Resend::Never,
     }
+}
+
+/// The reply to a claim, unless the limits of the queue do not allow it.
+pub(crate) fn claim_reply(reply: Value, request: &ClaimRequest) -> Result<Reply> {
+    if reply::is_text(&reply, CONFLICT) {
+        // The error that such a claim has in every store.
+        let mut limited = Settings::default();
+        limited.max_running = Some(1);
+        limited.check_claim(request.mode)?;
+    }
+    Reply::list(reply)
 }
 
 /// State shared by all partitions of all queues.
@@ -180,7 +192,7 @@ impl Partition {
         let claimer = &request.claimer;
         let settled = self.settle(args, resend_of(claimer), can_be_fast).await;
         let (reply, unconfirmed) = settled.map_err(|error| claim_error(error, claimer))?;
-        let mut reply = Reply::list(reply)?;
+        let mut reply = claim_reply(reply, request)?;
         Ok((reply.text()?, (reply, unconfirmed)))
     }
 

@@ -16,7 +16,7 @@ use windlass_redis_link::reply::{Reply, is_text, unexpected_reply};
 use crate::codec::names::{OVERLAP, STORED_PENDING, STORED_READY, STORED_SCHEDULED};
 use crate::codec::schedule::{definition, instants, read_definition, read_record};
 use crate::codec::{damaged, text};
-use crate::enqueue::{duplicate, moved_to};
+use crate::enqueue::{existing, moved_to};
 use crate::partition::{Partition, number_arg, text_arg};
 use crate::script::Script;
 
@@ -135,6 +135,19 @@ impl Partition {
         read_page(self.run_list(&self.scripts().schedule_list, args).await?)
     }
 
+    /// The names of all schedules.
+    pub(crate) async fn schedule_names(&self) -> Result<Vec<ScheduleName>> {
+        let key = self.keys.one("names");
+        let mut range = redis::cmd("ZRANGE");
+        range.arg(&key[..]).arg(0).arg(-1);
+        let mut reply = Reply::list(self.link().ask(&key, &range).await?)?;
+        let mut names = Vec::new();
+        while !reply.is_empty() {
+            names.push(schedule_name(&reply.bytes()?)?);
+        }
+        Ok(names)
+    }
+
     /// Runs a script that stores something, and waits for the durability that the URL requests. Creates
     /// the queue if it does not exist.
     async fn run_durable(
@@ -218,7 +231,7 @@ fn read_ran(text: &str, id: JobId, level: DurabilityLevel) -> Result<Ran> {
         STORED_READY => JobState::Ready,
         STORED_SCHEDULED => JobState::Scheduled,
         STORED_PENDING => JobState::Pending,
-        _ => return duplicate(text, level).map(Ran::Enqueued),
+        _ => return existing(text, level).map(Ran::Enqueued),
     };
     Ok(Ran::Enqueued(Enqueued::Accepted { id, state, level }))
 }

@@ -65,6 +65,7 @@ macro_rules! scripts {
 
 scripts! {
     accept: "accept.lua",
+    amend: "amend.lua",
     audit_begin: "audit/begin.lua",
     audit_claims: "audit/claims.lua",
     audit_count: "audit/count.lua",
@@ -171,6 +172,7 @@ libraries! {
     "filter",
     "finish",
     "lease",
+    "limit",
     "load",
     "load_call",
     "names",
@@ -189,6 +191,8 @@ libraries! {
     "stale",
     "state",
     "stats",
+    "store_jobs",
+    "tombstone",
     "waiters",
     "waiting",
     "workers/registry",

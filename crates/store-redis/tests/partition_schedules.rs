@@ -48,17 +48,33 @@ async fn names(store: &RedisStore, limit: usize) -> Result<Vec<String>> {
     }
 }
 
-/// How many partitions have a schedule.
-fn copies(server: &Server, partitions: u32, name: &str) -> usize {
+/// A key of a partition.
+fn key(number: u32, name: &str) -> String {
+    match number {
+        0 => format!("windlass:{{q}}:{name}"),
+        number => format!("windlass:{{q/{number}}}:{name}"),
+    }
+}
+
+/// The partitions that have a schedule.
+fn partitions_with(server: &Server, partitions: u32, name: &str) -> Vec<u32> {
     let has = |number: &u32| {
-        let tag = match number {
-            0 => "q".to_owned(),
-            number => format!("q/{number}"),
-        };
-        let key = format!("windlass:{{{tag}}}:schedules");
-        server.command(&["HEXISTS", &key, name]).ok().integer() == 1
+        let exists = server.command(&["HEXISTS", &key(*number, "schedules"), name]);
+        exists.ok().integer() == 1
     };
-    (0..partitions).filter(has).count()
+    (0..partitions).filter(has).collect()
+}
+
+fn copies(server: &Server, partitions: u32, name: &str) -> usize {
+    partitions_with(server, partitions, name).len()
+}
+
+/// A schedule whose jobs have a unique key, which decides its partition.
+fn keyed(name: &str, number: usize) -> Result<Schedule> {
+    let mut keyed = every(name, 60);
+    let unique_key = UniqueKey::new(format!("{name}-{number}"))?;
+    keyed.job = keyed.job.unique_key(unique_key);
+    Ok(keyed)
 }
 
 #[tokio::test]
@@ -181,6 +197,57 @@ async fn a_schedule_is_never_in_two_partitions_while_the_queue_grows() -> Result
         let name = format!("s{n}");
         assert_eq!(copies(&server, 8, &name), 1, "{name}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn first_puts_with_different_unique_keys_leave_one_copy() -> Result<()> {
+    let server = Server::start();
+    let clock = Arc::new(ManualClock::new(START));
+    let mut stores = Vec::new();
+    for _ in 0..3 {
+        stores.push(Arc::new(open(&server.url(), &clock).await?));
+    }
+    set_partitions(&stores[0], 8).await?;
+
+    for n in 0..40 {
+        let name = format!("s{n}");
+        let puts = stores.iter().enumerate().map(|(at, store)| {
+            let (store, name) = (Arc::clone(store), name.clone());
+            tokio::spawn(async move { put(&store, keyed(&name, at)?).await })
+        });
+        let puts: Vec<_> = puts.collect();
+        for put in puts {
+            put.await.expect("it does not panic")?;
+        }
+        assert_eq!(copies(&server, 8, &name), 1, "{name}");
+    }
+    clock.advance(secs(60));
+    assert_eq!(stores[0].maintain(&queue("q"), 100).await?.instants, 40);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_audit_removes_the_copy_that_an_interrupted_put_left() -> Result<()> {
+    let server = Server::start();
+    let clock = Arc::new(ManualClock::new(START));
+    let store = open(&server.url(), &clock).await?;
+    set_partitions(&store, 2).await?;
+    put(&store, every("s", 60)).await?;
+    let from = partitions_with(&server, 2, "s")[0];
+    for name in ["schedules", "plans", "firing", "refilling", "names"] {
+        let [one, other] = [from, 1 - from].map(|number| key(number, name));
+        server.command(&["COPY", &one, &other]).ok();
+    }
+    let state = key(1 - from, "state");
+    server.command(&["HSET", &state, "schedules", "1"]).ok();
+    assert_eq!(copies(&server, 2, "s"), 2);
+
+    let (_, repairs) = windlass_testkit::paging::audit(&store, &queue("q")).await?;
+
+    let codes: Vec<_> = repairs.iter().map(|repair| repair.code).collect();
+    assert_eq!(codes, ["schedule_copied"]);
+    assert_eq!(copies(&server, 2, "s"), 1);
     Ok(())
 }
 

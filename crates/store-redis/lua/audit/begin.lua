@@ -82,9 +82,16 @@ if ended > 0 and redis.call('HLEN', k_final) == 0 then
   redis.call('HSET', k_state, ENDS_LOST_FIELD, 'lost')
 end
 
+-- Without it the rate is open.
+local rate_next = redis.call('HGET', k_state, RATE_NEXT_FIELD)
+if rate_next and not string.find(rate_next, '^%d+$') then
+  redis.call('HDEL', k_state, RATE_NEXT_FIELD)
+  report('value_unreadable', nil, 'state')
+end
 local rules = redis.call('HGET', k_state, RULES_FIELD)
-local has_rules = rules and #rules == RULES_BYTES
-for _, number in ipairs(has_rules and { struct.unpack(RULES_FORMAT, rules) } or {}) do
+local format = rules and (#rules == RULES_BYTES and RULES_FORMAT or #rules == UNLIMITED_BYTES and UNLIMITED_FORMAT)
+local has_rules = format and true or false
+for _, number in ipairs(has_rules and { struct.unpack(format, rules) } or {}) do
   has_rules = has_rules and number == math.floor(number) and math.abs(number) < math.huge
 end
 if not has_rules and (rules or redis.call('HLEN', k_settings) > 0) then

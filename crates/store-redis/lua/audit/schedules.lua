@@ -88,6 +88,7 @@ else
     end
   end)
 end
+write_all()
 is_changed = is_changed or #repairs > 0
 commit()
 return page_reply(next_at)

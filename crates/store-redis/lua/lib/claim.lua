@@ -76,15 +76,31 @@ local function finish_all(request, token, taken)
   return table.concat(ids, '\n') .. '\n', now
 end
 
+-- Frees the key of a job that holds it only until it starts. The job then has no key.
+local function free_at_start(job)
+  local opts = decode_opts(job.encoded_opts)
+  if redis.call('HGET', k_unique, opts[UNIQUE_KEY] or '') == job.id then
+    redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
+  end
+  opts[UNIQUE_KEY], opts[UNTIL_START] = nil, nil
+  job.encoded_opts = encode_opts(opts)
+  redis.call('HSET', k_opts, job.id, job.encoded_opts)
+end
+
 local function hand_out(request, taken)
   local token = next_token(request)
+  count_claimed(#taken)
   local expiring = {}
   for i = 1, #taken do
     if is_watched then
       announce(taken[i].id, 'running')
     end
-    if taken[i].encoded_opts and string.find('\n' .. taken[i].encoded_opts, '\n' .. EXPIRES_AT, 1, true) then
+    local text = taken[i].encoded_opts and '\n' .. taken[i].encoded_opts
+    if text and string.find(text, '\n' .. EXPIRES_AT, 1, true) then
       expiring[#expiring + 1] = taken[i].id
+    end
+    if text and string.find(text, '\n' .. UNTIL_START .. '\n', 1, true) then
+      free_at_start(taken[i])
     end
   end
   if #expiring > 0 then
@@ -113,6 +129,12 @@ end
 
 -- Returns nil if there is nothing to hand out.
 local function pick_and_hand_out(request)
+  if is_limited() then
+    request.max = math.min(request.max, free_slots(), allowed_by_rate())
+    if request.max == 0 then
+      return nothing_found()
+    end
+  end
   local seen = { skipped = 0, scanned = 0, bytes = 0, stale_room = STALE_SCAN_MAX }
   local taken = pick(request, seen)
   if #taken == 0 then
@@ -131,7 +153,7 @@ end
 -- Lets the fast scripts work until something is due that they do not know, unless there is already.
 local function allow_fast()
   if stats[PAUSED] == 1 or stats[STALE_ENTRIES] > 0 or stats[SHORTEN_FROM] > 0 or rule(KEEP_SUCCEEDED) == KEEP_ALL
-    or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
+    or is_limited() or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
     return
   end
   stats[FULL_FROM] = math.min(earliest_firing(), earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),

@@ -80,8 +80,10 @@ end
 
 -- Writes which jobs left each claim in this call. A claim without jobs is finished.
 local function close_claims()
+  local is_slot_free = false
   for token, open in pairs(open_claims) do
     if open and open.is_touched then
+      is_slot_free = true
       if open.left ~= '' then
         redis.call('HSET', k_left, token, (redis.call('HGET', k_left, token) or '') .. open.left)
       end
@@ -101,6 +103,10 @@ local function close_claims()
     end
   end
   open_claims = {}
+  -- Jobs may start in the slots that are free now.
+  if is_slot_free and rule(MAX_RUNNING) >= 0 then
+    work = math.max(work, startable())
+  end
 end
 
 -- The ids of a claim in claim order, and its owner.

@@ -5,6 +5,7 @@
 local STATS_FIELD, RULES_FIELD, WATCHED_FIELD, EARLIER_FIELD, TOKEN_FIELD = 'figures', 'rules', 'watched', 'earlier', 'token'
 local AUDIT_FIELD, ENDS_LOST_FIELD = 'audit', 'ends'
 local SCHEDULES_FIELD = 'schedules' -- there if the queue has schedules
+local RATE_NEXT_FIELD = 'rate' -- when the next claim would be on schedule (us); missing is 0
 local CALLS_FIELD = '@' -- where to forget calls next; also starts the name of each slot
 
 -- Positions in the packed stats. The first ones are all that an enqueue needs, besides the ready jobs of its priority.
@@ -25,8 +26,12 @@ local NEVER = 9007199254740992 -- later than any time
 -- Positions in the packed rules. Age, count and bytes to keep follow each other.
 local DEDUP_FOR, DEDUP_MAX, REQUEUE, POISON_AFTER, KEEP_SUCCEEDED = 1, 2, 3, 4, 5
 local SUCCEEDED_AGE, DEAD_AGE, CANCELLED_AGE = 6, 9, 12
-local RULES_COUNT, RULES_BYTES = 14, 112
-local RULES_FORMAT = '<dddddddddddddd'
+local MAX_RUNNING, RATE_COUNT, RATE_PERIOD, BURST = 15, 16, 17, 18 -- the period is in us
+local RULES_COUNT, RULES_BYTES = 18, 144
+local RULES_FORMAT = '<dddddddddddddddddd'
+-- Without limits only the rules before them are stored, as stores did that have none.
+local UNLIMITED_COUNT, UNLIMITED_BYTES = 14, 112
+local UNLIMITED_FORMAT = '<dddddddddddddd'
 local REQUEUE_FRONT = 0
 local KEEP_WITH_RESULT, KEEP_ALL = 0, 1
 
@@ -34,6 +39,9 @@ local KEEP_WITH_RESULT, KEEP_ALL = 0, 1
 local CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY = 'n', 'c', 'd', 'p', 'k', 'u'
 local RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME = 'r', 'l', 't', 'e', 'w'
 local ATTEMPT, EXPIRIES, GENERATION, HEADERS, IS_JSON = 'a', 'x', 'g', 'h', 'j'
+local UNTIL_START, UNIQUE_FOR = 'b', 'f' -- how long the unique key is held: until the first claim, or at least so long (ms)
+local ON_DUPLICATE, POSTPONE_MAX, ONLY_EXISTING = 'o', 'm', 'i' -- only in the spec of an enqueue
+local REPLACE, POSTPONE = 'r', 'p' -- in ON_DUPLICATE
 local IS_SCHEDULED = 's' -- a schedule enqueued the job
 local PRIORITY_DEFAULT, PRIORITY_LAST = 5, 9
 local MAX_ATTEMPTS, DELAY_FIRST, DELAY_MAX, HAS_JITTER = 1, 2, 3, 4 -- positions in a retry policy
@@ -59,6 +67,8 @@ local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of 
 
 -- Replies.
 local STORED_READY, STORED_SCHEDULED, STORED_PENDING, DUPLICATE, OVERLAP = 'r', 's', 'p', '=', '!'
+local REPLACED, POSTPONED = '~', '>'
+local NOT_FOUND = '' -- for a job that may only change an existing one
 local CLAIM_TOKEN, CLAIM_UNTIL, CLAIM_NEXT = 1, 2, 3 -- positions in the reply to a claim
 local CLAIM_VALUES, CLAIM_OPTS = 5, 6 -- plus twice the number of the job
 local NOTHING_FOUND, CLAIM_AGAIN, NEXT_DUE = 0, 1, -1 -- in CLAIM_NEXT; less the milliseconds until a job is due
@@ -75,12 +85,15 @@ local NOTIFY_WORK, NOTIFY_CANCEL = 'w', 'c'
 -- Limits.
 local CLAIM_MAX, CLAIM_BYTES_MAX = 100, 4194304 -- jobs and bytes of payload in a claim
 local CLAIM_TOMBSTONE = 60000 -- how long a closed claim is remembered (ms)
+local AMENDMENT_TOMBSTONE = 60000 -- how long an enqueue that changed another job is remembered (ms)
 local CLOCK_SLACK_US = 5000000 -- a clock further behind the mark was set back
+local ULID_DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
 local ULID_TRUST = 1000 -- how far the time in an id may be off (ms)
 local WAKE_MAX = 500
 
 -- Bytes.
 local TAB, PLUS, ZERO = 9, 43, 48
+local HELD_KEY = '\001' -- before a unique key that is the name of a tombstone; ids have no control characters
 local ANCHOR_BYTES = 65 -- above 64 bytes a value keeps a small hash a hash table
 local PENDING_SCORE = 'inf' -- of a pending job in `scheduled`
 local SUSPECT_LANE = 1099511627776 -- 2^40: the range of scores of one priority in `suspects`

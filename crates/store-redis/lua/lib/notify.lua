@@ -33,6 +33,17 @@ local function shorten_leases()
   stats[FULL_FROM], stats[PRUNE_FROM], is_changed = 0, 0, true
 end
 
+-- A rate that was closed by the clock before stays closed for one period at most.
+local function cut_rate()
+  if rule(RATE_PERIOD) < 0 then
+    return
+  end
+  local latest = now_us + rule(RATE_PERIOD)
+  if tonumber(redis.call('HGET', k_state, RATE_NEXT_FIELD) or 0) > latest then
+    redis.call('HSET', k_state, RATE_NEXT_FIELD, digits(latest))
+  end
+end
+
 local function wake_waiters()
   redis.call('ZREMRANGEBYSCORE', k_sleepers, '-inf', now)
   local left = work
@@ -77,5 +88,8 @@ if is_clock_set_back or stats[SHORTEN_FROM] > 0 then
   if exists then
     check_types()
     shorten_leases()
+    if is_clock_set_back then
+      cut_rate()
+    end
   end
 end

@@ -1,7 +1,7 @@
 -- Opts: how a job differs from the defaults, as a table by letter. They are in the hash `opts`, or, as long as they are as
 -- enqueued and matter to no script, in the job's value (`header`).
 local LETTERS = {
-  CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY, RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME,
+  CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY, UNTIL_START, UNIQUE_FOR, RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME,
   ATTEMPT, EXPIRIES, GENERATION, IS_SCHEDULED, HEADERS, IS_JSON,
 }
 
@@ -87,6 +87,19 @@ local function load_reported_opts(id)
     save_opts(id, opts)
   end
   return opts
+end
+
+-- When a job was enqueued: its opts have the time, or its id does.
+local function enqueued_at(id, opts)
+  if opts[ENQUEUED_AT] then
+    return tonumber(opts[ENQUEUED_AT])
+  end
+  local ms = 0
+  for i = 1, 10 do
+    local digit = string.find(ULID_DIGITS, string.sub(id, i, i), 1, true)
+    ms = ms * 32 + (digit or 1) - 1
+  end
+  return ms
 end
 
 -- The time after a delay, rounded up, so that it is never early. No delay means now.

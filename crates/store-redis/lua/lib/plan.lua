@@ -6,7 +6,9 @@ if has_schedules then
   check_schedule_types()
 end
 
--- Returns nil if the text is unreadable.
+-- Returns nil if the text is unreadable. The instants and the history stay in it, since each copy of a long text takes Lua
+-- time: the instants are from `at` to the line feed at `instants_end`, and the history is from `history_at` on, then
+-- `added`. Numbers that only pass through stay text.
 local function decode_plan(name, text)
   local revision, paused, created, settled, known, fired, missed, skipped, count, lines, current, waiting, last_end, at =
     string.match(text or '', PLAN)
@@ -14,22 +16,39 @@ local function decode_plan(name, text)
   local instants_end = at and string.find(text, '\n', at, true)
   return instants_end and {
     name = name,
-    revision = tonumber(revision),
+    revision = revision,
     is_paused = paused == '1',
-    created = tonumber(created),
+    created = created,
     settled = tonumber(settled),
     known = tonumber(known),
-    fired = tonumber(fired),
-    missed = tonumber(missed),
-    skipped = tonumber(skipped),
+    fired = fired,
+    missed = missed,
+    skipped = skipped,
     count = tonumber(count), -- of instants
     lines = tonumber(lines), -- of the history
     current = current ~= '' and current or nil,
     waiting = waiting ~= '' and waiting or nil,
     last_end = last_end,
-    instants = string.sub(text, at, instants_end - 1),
-    history = string.sub(text, instants_end + 1),
+    text = text,
+    at = at,
+    instants_end = instants_end,
+    history_at = instants_end + 1,
+    added = '',
   }
+end
+
+-- Replaces the instants and the history.
+local function set_instants(plan, instants, history)
+  plan.text, plan.at, plan.instants_end, plan.history_at, plan.added = instants .. '\n' .. history, 1, #instants + 1, #instants + 2, ''
+  plan.count = select(2, string.gsub(instants, ' ', ' '))
+end
+
+local function forget_instants(plan)
+  plan.at, plan.count = plan.instants_end, 0
+end
+
+local function history_of(plan)
+  return string.sub(plan.text, plan.history_at) .. plan.added
 end
 
 local function load_plan(name)
@@ -50,9 +69,13 @@ local function load_plans(names)
 end
 
 local function encode_plan(plan)
-  local numbers = string.format('%.0f %d %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', plan.revision, plan.is_paused and 1 or 0,
-    plan.created, plan.settled, plan.known, plan.fired, plan.missed, plan.skipped, plan.count, plan.lines)
-  return table.concat({ numbers, plan.current or '', plan.waiting or '', plan.last_end, plan.instants, plan.history }, '\n')
+  local head = string.format('%s %d %s %d %d %s %s %s %d %d\n%s\n%s\n%s\n', plan.revision, plan.is_paused and 1 or 0,
+    plan.created, plan.settled, plan.known, plan.fired, plan.missed, plan.skipped, plan.count, plan.lines,
+    plan.current or '', plan.waiting or '', plan.last_end)
+  if plan.history_at == plan.instants_end + 1 then
+    return head .. string.sub(plan.text, plan.at) .. plan.added
+  end
+  return head .. string.sub(plan.text, plan.at, plan.instants_end) .. string.sub(plan.text, plan.history_at) .. plan.added
 end
 
 local function save_plan(plan)

@@ -27,13 +27,24 @@ end
 local rules
 local function rule(i)
   if not rules then
-    if stored[2] and #stored[2] == RULES_BYTES then
+    local bytes = stored[2] and #stored[2]
+    if bytes == RULES_BYTES then
       rules = { struct.unpack(RULES_FORMAT, stored[2]) }
+    elseif bytes == UNLIMITED_BYTES then
+      rules = { struct.unpack(UNLIMITED_FORMAT, stored[2]) }
     else
       rules = { 3600000, 100000, 0, 4, 0, 3600000, 10000, 67108864, 2592000000, 100000, 268435456, 3600000, 10000, 67108864 }
     end
+    if bytes ~= RULES_BYTES then
+      rules[MAX_RUNNING], rules[RATE_COUNT], rules[RATE_PERIOD], rules[BURST] = -1, -1, -1, 1
+    end
   end
   return rules[i]
+end
+
+-- The fast scripts do not know limits, so they refuse all calls on a queue that has one.
+local function is_limited()
+  return rule(MAX_RUNNING) >= 0 or rule(RATE_COUNT) >= 0
 end
 
 -- If the clock is slightly behind the mark, use the mark; if it is further behind, the clock was set back: use the clock.

@@ -9,14 +9,18 @@ local function earliest(key, ms)
   return score and score + ms or NEVER
 end
 
+-- When the next instant fires. While the memory is full, claims try again after a second.
 local function earliest_firing()
+  if is_memory_full then
+    return now + 1000
+  end
   return has_schedules and earliest(k_firing, 0) or NEVER
 end
 
 -- Registers a waiter, `NAME TAB SHORT TAB LONG` (ms). It asks again when its registration is over. If that is within
 -- SHORT for POLLERS_MIN other waiters, it is registered for LONG, otherwise for SHORT: so the next one always asks within
 -- the longest SHORT. Sets CLAIM_UNTIL in the reply to how long it is registered (ms), and CLAIM_NEXT to NEXT_DUE less the
--- time until the earliest scheduled job or instant of a schedule is due, if there is one.
+-- time until the earliest scheduled job or instant of a schedule is due, or a closed rate opens, if there is one.
 local function register_waiter(request, reply)
   local waiter, short, long = string.match(request.waiter, '^([^\t]*)\t(%d+)\t(%d+)$')
   if not waiter then
@@ -36,18 +40,15 @@ local function register_waiter(request, reply)
   reply[CLAIM_UNTIL] = ms
   stats[WAITERS_UNTIL] = math.max(stats[WAITERS_UNTIL], now + ms)
   is_dirty = true
-  local due = math.min(earliest(k_scheduled, 0), earliest_firing())
+  local due = math.min(earliest(k_scheduled, 0), earliest_firing(), opening())
   reply[CLAIM_NEXT] = due < NEVER and NEXT_DUE - math.max(0, due - now) or reply[CLAIM_NEXT]
   return reply
 end
 
--- Sets CLAIM_NEXT in the reply to a waiter that found jobs to the number of ready jobs left. If no wake-up is left for
--- these, leaves one: a waiter that was away when they became ready must find it.
+-- Sets CLAIM_NEXT in the reply to a waiter that found jobs to the number of ready jobs left that may start. If no wake-up
+-- is left for these, leaves one: a waiter that was away when they became ready must find it.
 local function leave_wakeup(reply, wakeups)
-  local left = 0
-  for priority = 0, PRIORITY_LAST do
-    left = left + stats[READY + priority]
-  end
+  local left = startable()
   if left > 0 and wakeups == 0 then
     redis.call('RPUSH', k_wake, '1')
   end

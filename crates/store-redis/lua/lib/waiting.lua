@@ -33,6 +33,15 @@ local function entry_of(id, opts)
   return is_inline(opts) and id or '\t' .. (opts[GENERATION] or '0') .. '\t' .. id
 end
 
+-- Counts and announces a job that was added to the lane of its priority.
+local function count_ready(id, opts, priority)
+  stats[READY + priority] = stats[READY + priority] + 1
+  index_expiry(id, opts)
+  announce(id, 'ready')
+  work = work + 1
+  is_changed = true
+end
+
 -- Adds a job to the lane of its priority.
 local function add_ready(id, opts, at_front)
   local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
@@ -46,11 +55,7 @@ local function add_ready(id, opts, at_front)
   else
     redis.call('RPUSH', k_ready[priority], entry_of(id, opts))
   end
-  stats[READY + priority] = stats[READY + priority] + 1
-  index_expiry(id, opts)
-  announce(id, 'ready')
-  work = work + 1
-  is_changed = true
+  count_ready(id, opts, priority)
 end
 
 -- Adds a job to the scheduled ones. Its opts are then in the hash, where a promotion of many reads them at once.

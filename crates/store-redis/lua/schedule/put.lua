@@ -22,9 +22,10 @@ local plan = load_plan(name)
 local result = plan and 'same' or 'created'
 if not plan then
   plan = {
-    name = name, is_paused = false, created = now, settled = now, fired = 0, missed = 0, skipped = 0, lines = 0,
-    last_end = '', history = '',
+    name = name, is_paused = false, created = digits(now), settled = now, fired = 0, missed = 0, skipped = 0, lines = 0,
+    last_end = '',
   }
+  set_instants(plan, '', '')
 end
 if paused ~= '' and plan.is_paused ~= (paused == '1') then
   plan.is_paused = paused == '1'
@@ -33,10 +34,11 @@ end
 if before ~= definition or not plan.revision then
   result = result == 'same' and 'changed' or result
   -- Tokens and revisions share a counter: neither repeats in a queue.
-  plan.revision = math.max(now_us, stats[LAST_TOKEN] + 1)
-  stats[LAST_TOKEN] = plan.revision
+  stats[LAST_TOKEN] = math.max(now_us, stats[LAST_TOKEN] + 1)
+  plan.revision = digits(stats[LAST_TOKEN])
   plan.settled = math.max(plan.settled, now)
-  plan.instants, plan.count, plan.known = '', 0, plan.settled
+  forget_instants(plan)
+  plan.known = plan.settled
   end_after_last_time(plan, decode_definition(definition))
   redis.call('HSET', k_schedules, name, definition)
   redis.call('ZADD', k_names, 0, name)
@@ -47,10 +49,11 @@ elseif result == 'changed' then
 end
 -- What is the same must have reached the replicas too: WAIT needs a write to wait for.
 is_dirty = true
+write_all()
 call_reply = { result }
 local refill = next_refill(plan)
 if refill and refill <= now then
-  call_reply = { result, digits(plan.revision), digits(plan.settled), digits(now) }
+  call_reply = { result, plan.revision, digits(plan.settled), digits(now) }
 end
 commit()
 return call_reply

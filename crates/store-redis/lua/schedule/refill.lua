@@ -23,7 +23,7 @@ end
 local function refill(at)
   local plan, definition = load_plan(ARGV[at]), load_definition(ARGV[at])
   local after, missed, known = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 5])
-  if not plan or not definition or plan.revision ~= tonumber(ARGV[at + 1]) or (missed > 0 and after ~= plan.settled)
+  if not plan or not definition or plan.revision ~= ARGV[at + 1] or (missed > 0 and after ~= plan.settled)
     or known < plan.settled or has_ended(plan, definition) then
     return
   end
@@ -32,8 +32,8 @@ local function refill(at)
     plan.missed = plan.missed + missed
     plan.settled = tonumber(ARGV[at + 4])
   end
-  plan.instants, plan.known = after_time(ARGV[at + 6], plan.settled), known
-  plan.count = select(2, string.gsub(plan.instants, ' ', ' '))
+  set_instants(plan, after_time(ARGV[at + 6], plan.settled), history_of(plan))
+  plan.known = known
   save_instants(plan, refill_before)
 end
 
@@ -45,6 +45,7 @@ local before = first_firing()
 for at = 1, #ARGV - 6, 7 do
   refill(at)
 end
+write_all()
 if before - first_firing() > 0 then
   work = work + 1
 end

@@ -6,7 +6,7 @@ use windlass_core::{JobId, Result};
 use windlass_redis_link::reply::unexpected_reply;
 
 /// Each code with its message, in which `{}` stands for the detail that the script reports.
-const MESSAGES: [(&str, &str); 42] = [
+const MESSAGES: [(&str, &str); 43] = [
     (
         "anchor_missing",
         "`{}` had lost the field that keeps it a hash table; restored",
@@ -108,6 +108,10 @@ const MESSAGES: [(&str, &str); 42] = [
     (
         "running_without_lease",
         "the running job had no open claim; requeued",
+    ),
+    (
+        "schedule_copied",
+        "schedule {} was in two partitions; removed the newer copy, its jobs stay",
     ),
     (
         "schedule_not_indexed",

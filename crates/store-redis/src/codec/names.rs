@@ -5,6 +5,7 @@
 pub(crate) const STATS_FIELD: &str = "figures";
 pub(crate) const EARLIER_FIELD: &str = "earlier";
 pub(crate) const CALLS_FIELD: &str = "@";
+pub(crate) const RATE_NEXT_FIELD: &str = "rate";
 
 /// Positions in the packed stats, counted from 1.
 pub(crate) const SCHEMA: usize = 1;
@@ -25,7 +26,7 @@ pub(crate) const PARTITIONS: usize = 16;
 pub(crate) const STATS_COUNT: usize = 47;
 pub(crate) const SCHEMA_VERSION: u64 = 2;
 
-pub(crate) const RULES_COUNT: usize = 14;
+pub(crate) const RULES_COUNT: usize = 18;
 
 /// Letters of opts.
 pub(crate) const CUSTOM_ID: char = 'n';
@@ -34,6 +35,10 @@ pub(crate) const DUE_AT: char = 'd';
 pub(crate) const PRIORITY: char = 'p';
 pub(crate) const KIND: char = 'k';
 pub(crate) const UNIQUE_KEY: char = 'u';
+/// The key is free when the job is first claimed.
+pub(crate) const UNTIL_START: char = 'b';
+/// How long the key is held at least (ms).
+pub(crate) const UNIQUE_FOR: char = 'f';
 pub(crate) const RETRY_POLICY: char = 'r';
 pub(crate) const DEADLINE: char = 'l';
 pub(crate) const TIMEOUT: char = 't';
@@ -46,6 +51,14 @@ pub(crate) const IS_SCHEDULED: char = 's';
 pub(crate) const HEADERS: char = 'h';
 /// The headers are only a content type, `application/json`.
 pub(crate) const IS_JSON: char = 'j';
+
+/// Letters of a spec that are not stored: what it does to a waiting job that has its id or unique key.
+pub(crate) const ON_DUPLICATE: char = 'o';
+pub(crate) const POSTPONE_MAX: char = 'm';
+/// The job may only change an existing one.
+pub(crate) const ONLY_EXISTING: char = 'i';
+pub(crate) const REPLACE: char = 'r';
+pub(crate) const POSTPONE: char = 'p';
 
 /// Prefixes of owners.
 pub(crate) const BOOT_OWNER: &str = "b:";
@@ -77,6 +90,10 @@ pub(crate) const STORED_READY: &str = "r";
 pub(crate) const STORED_SCHEDULED: &str = "s";
 pub(crate) const STORED_PENDING: &str = "p";
 pub(crate) const DUPLICATE: &str = "=";
+pub(crate) const REPLACED: &str = "~";
+pub(crate) const POSTPONED: &str = ">";
+/// There is no job for `ONLY_EXISTING`.
+pub(crate) const NOT_FOUND: &str = "";
 pub(crate) const OVERLAP: &str = "!";
 
 /// The reply to a claim without jobs; of `NEXT_DUE` the milliseconds until a job is due are

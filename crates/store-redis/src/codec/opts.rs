@@ -3,13 +3,14 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use windlass_core::store::{Headers, Kind, UniqueKey};
+use windlass_core::store::{Headers, Kind, OnDuplicate, UniqueKey, UniqueUntil};
 use windlass_core::time::as_ms;
 use windlass_core::{Due, Error, JobId, NewJob, Priority, Result, RetryPolicy, Timestamp};
 
 use super::names::{
     ATTEMPT, CUSTOM_ID, DEADLINE, DUE_AT, ENQUEUED_AT, EXPIRES_AT, EXPIRIES, GENERATION, HEADERS,
-    IS_JSON, IS_SCHEDULED, KEEP_OUTCOME, KIND, PRIORITY, RETRY_POLICY, TIMEOUT, UNIQUE_KEY,
+    IS_JSON, IS_SCHEDULED, KEEP_OUTCOME, KIND, ON_DUPLICATE, POSTPONE, POSTPONE_MAX, PRIORITY,
+    REPLACE, RETRY_POLICY, TIMEOUT, UNIQUE_FOR, UNIQUE_KEY, UNTIL_START,
 };
 use super::{damaged, number, text, time};
 
@@ -24,7 +25,8 @@ const ULID_TIME_BYTES: usize = 10;
 /// Encodes the opts of a new job; empty if it has only defaults.
 ///
 /// The lines are stored as they are, except the times `DUE_AT`, `DEADLINE` and `EXPIRES_AT`: these are
-/// `MS`, or `+MS` from now, and the script resolves them by the store's clock.
+/// `MS`, or `+MS` from now, and the script resolves them by the store's clock; and `ON_DUPLICATE` and
+/// `POSTPONE_MAX`, which belong to the call.
 pub(crate) fn spec(job: &NewJob) -> String {
     let mut lines = String::new();
     if job.is_named {
@@ -42,6 +44,12 @@ pub(crate) fn spec(job: &NewJob) -> String {
     if let Some(key) = &job.unique_key {
         line(&mut lines, UNIQUE_KEY, key);
     }
+    if job.unique_until == UniqueUntil::Start {
+        line(&mut lines, UNTIL_START, "");
+    }
+    if let Some(time) = job.unique_for {
+        line(&mut lines, UNIQUE_FOR, as_ms(time));
+    }
     write_retry(&mut lines, &job.retry);
     write_due(&mut lines, DEADLINE, job.retry.until);
     if let Some(timeout) = job.timeout {
@@ -52,7 +60,29 @@ pub(crate) fn spec(job: &NewJob) -> String {
         line(&mut lines, KEEP_OUTCOME, "");
     }
     write_headers(&mut lines, &job.headers);
+    if amends(job) {
+        write_amendment(&mut lines, job);
+    }
     lines
+}
+
+/// Whether a job may change a waiting one. A generated id is no other job's.
+pub(crate) fn amends(job: &NewJob) -> bool {
+    job.on_duplicate != OnDuplicate::Keep && (job.is_named || job.unique_key.is_some())
+}
+
+fn write_amendment(lines: &mut String, job: &NewJob) {
+    lines.push(ON_DUPLICATE);
+    if job.on_duplicate.replaces() {
+        lines.push(REPLACE);
+    }
+    if job.on_duplicate.postpones() {
+        lines.push(POSTPONE);
+    }
+    lines.push('\n');
+    if let Some(max) = job.postpone_max {
+        line(lines, POSTPONE_MAX, as_ms(max));
+    }
 }
 
 fn line(lines: &mut String, letter: char, value: impl std::fmt::Display) {
@@ -137,6 +167,8 @@ pub(crate) struct Opts {
     pub(crate) priority: Priority,
     pub(crate) kind: Option<Kind>,
     pub(crate) unique_key: Option<UniqueKey>,
+    pub(crate) unique_until: UniqueUntil,
+    pub(crate) unique_for: Option<Duration>,
     /// A deadline in it is an absolute time.
     pub(crate) retry: RetryPolicy,
     pub(crate) timeout: Option<Duration>,
@@ -161,6 +193,8 @@ impl Default for Opts {
             priority: Priority::default(),
             kind: None,
             unique_key: None,
+            unique_until: UniqueUntil::End,
+            unique_for: None,
             retry: RetryPolicy::default(),
             timeout: None,
             expires_at: None,
@@ -205,7 +239,9 @@ impl Opts {
     fn set(&mut self, letter: char, value: &str) -> Result<()> {
         let bad = |_: Error| wrong(letter);
         match letter {
-            CUSTOM_ID | KEEP_OUTCOME | IS_SCHEDULED | IS_JSON if !value.is_empty() => {
+            CUSTOM_ID | UNTIL_START | KEEP_OUTCOME | IS_SCHEDULED | IS_JSON
+                if !value.is_empty() =>
+            {
                 return Err(wrong(letter));
             }
             CUSTOM_ID => self.is_named = true,
@@ -219,6 +255,8 @@ impl Opts {
             PRIORITY => self.priority = priority(value).ok_or_else(|| wrong(letter))?,
             KIND => self.kind = Some(Kind::new(value).map_err(bad)?),
             UNIQUE_KEY => self.unique_key = Some(UniqueKey::new(value).map_err(bad)?),
+            UNTIL_START => self.unique_until = UniqueUntil::Start,
+            UNIQUE_FOR => self.unique_for = Some(ms(value).map_err(bad)?),
             RETRY_POLICY => self.set_retry(value).ok_or_else(|| wrong(letter))?,
             ATTEMPT => self.attempt = count(value).ok_or_else(|| wrong(letter))?,
             EXPIRIES => self.expiries = count(value).ok_or_else(|| wrong(letter))?,

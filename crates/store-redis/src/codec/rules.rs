@@ -1,5 +1,7 @@
 //! The settings of a queue: as rules, the numbers that scripts use, and as text.
 
+use std::time::Duration;
+
 use windlass_core::store::{KeepSucceeded, Requeue, Setting, Settings};
 use windlass_core::time::as_ms;
 use windlass_core::{Bytes, Result};
@@ -10,7 +12,7 @@ use super::{damaged, text};
 
 const KIND: &str = "settings";
 
-/// The settings that have a rule, in the order of the rules.
+/// The setting of each rule, in the order of the rules. A rate has two: its number and its period.
 const NAMES: [&str; RULES_COUNT] = [
     "dedup_for",
     "dedup_max",
@@ -26,17 +28,21 @@ const NAMES: [&str; RULES_COUNT] = [
     "cancelled_age",
     "cancelled_count",
     "cancelled_bytes",
+    "max_running",
+    "rate",
+    "rate",
+    "burst",
 ];
 
 const UNBOUNDED: f64 = -1.0;
 
-/// The position of the rule that a setting changes, counted from 1 as in the scripts, and its value.
-/// A setting without a rule has position 0.
-pub(crate) fn rule_of(setting: &Setting) -> Result<(usize, f64)> {
+/// The positions of the rules that a setting changes, counted from 1 as in the scripts, and their values.
+pub(crate) fn rules_of(setting: &Setting) -> Result<Vec<(usize, f64)>> {
     let mut settings = Settings::default();
     settings.apply(setting)?;
-    let index = NAMES.iter().position(|name| *name == setting.name());
-    Ok(index.map_or((0, 0.0), |index| (index + 1, numbers(&settings)[index])))
+    let rules = NAMES.iter().zip((1..).zip(numbers(&settings)));
+    let changed = rules.filter(|(name, _)| **name == setting.name());
+    Ok(changed.map(|(_, rule)| rule).collect())
 }
 
 /// Decodes the settings of a queue from the stored texts.
@@ -67,7 +73,15 @@ fn numbers(settings: &Settings) -> [f64; RULES_COUNT] {
         bound(cancelled.age.map(as_ms)),
         bound(cancelled.count),
         bound(cancelled.bytes),
+        bound(settings.max_running.map(u64::from)),
+        bound(settings.rate.map(|rate| u64::from(rate.count()))),
+        bound(settings.rate.map(|rate| micros(rate.period()))),
+        f64::from(settings.burst),
     ]
+}
+
+fn micros(period: Duration) -> u64 {
+    u64::try_from(period.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn bound(bound: Option<u64>) -> f64 {
@@ -95,7 +109,7 @@ mod tests {
         settings
     }
 
-    const OTHERS: [&str; 14] = [
+    const OTHERS: [&str; 17] = [
         "dedup_for=2s",
         "dedup_max=3",
         "requeue=back",
@@ -110,6 +124,9 @@ mod tests {
         "cancelled_age=0s",
         "cancelled_count=0",
         "cancelled_bytes=8",
+        "max_running=3",
+        "rate=100/1m",
+        "burst=4",
     ];
 
     #[test]
@@ -129,6 +146,10 @@ mod tests {
             3_600_000.0,
             10_000.0,
             67_108_864.0,
+            -1.0,
+            -1.0,
+            -1.0,
+            1.0,
         ];
         assert_eq!(pack(&numbers(&Settings::default())), pack(&expected));
     }
@@ -141,13 +162,15 @@ mod tests {
             .map(|setting| setting.name())
             .collect();
         // Settings after these are not used by scripts.
-        assert_eq!(named[..NAMES.len()], NAMES);
-        assert_eq!(named[NAMES.len()..], ["partitions", "partition_at"]);
+        let mut names = NAMES.to_vec();
+        names.dedup();
+        assert_eq!(named[..names.len()], names);
+        assert_eq!(named[names.len()..], ["partitions", "partition_at"]);
         let partitions = Setting::new("partitions", "auto").unwrap();
-        assert_eq!(rule_of(&partitions).unwrap(), (0, 0.0));
+        assert_eq!(rules_of(&partitions).unwrap(), []);
         let changed: Vec<_> = OTHERS
             .iter()
-            .map(|text| rule_of(&text.parse().unwrap()).unwrap())
+            .flat_map(|text| rules_of(&text.parse().unwrap()).unwrap())
             .collect();
         let expected: Vec<_> = numbers(&set(&OTHERS))
             .into_iter()
@@ -157,6 +180,7 @@ mod tests {
         assert_eq!(changed, expected);
         assert_eq!(changed[2], (3, 1.0));
         assert_eq!(changed[5], (6, -1.0));
+        assert_eq!(changed[15..17], [(16, 100.0), (17, 60_000_000.0)]);
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Queue {
     async fn grow_by_size(&self) -> Result<()> {
         let (now, _) = self.first().partition(0, 0).await?;
         let settings = self.settings().await?;
-        if settings.partitions == Partitions::Auto && now < PARTITIONS_MAX {
+        if threshold(&settings) > 0 && now < PARTITIONS_MAX {
             let count = (now * 2).min(PARTITIONS_MAX);
             self.grow(now, count, threshold(&settings)).await?;
         }
@@ -136,10 +136,11 @@ impl Queue {
     }
 }
 
-/// The number of waiting jobs above which a partition asks for more; 0 is never.
+/// The number of waiting jobs above which a partition asks for more; 0 is never. A queue with limits has one.
 fn threshold(settings: &Settings) -> u64 {
+    let is_limited = settings.max_running.is_some() || settings.rate.is_some();
     match settings.partitions {
-        Partitions::Fixed(_) => 0,
-        Partitions::Auto => settings.partition_at,
+        Partitions::Auto if !is_limited => settings.partition_at,
+        _ => 0,
     }
 }

@@ -75,6 +75,7 @@ impl Queue {
                 .map_err(after_some)?;
             return Ok(completed);
         }
+        partitions[0].check_mode(request.mode).await?;
         let statuses = self.report(Outcomes::Complete(completions)).await?;
         let next = self.claim(&request).await.map_err(after_some)?;
         Ok(Completed { statuses, next })

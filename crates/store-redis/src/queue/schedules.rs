@@ -1,7 +1,9 @@
 //! Schedules of a queue. A schedule and its jobs are in one partition: that of the unique key of its jobs,
 //! or else of its name, with the number of partitions when it was created. It stays there, so operations
-//! by name search all partitions.
+//! by name search all partitions. First puts at the same time may create it in two partitions; the puts, or
+//! an audit if they were interrupted, remove the newer copy.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windlass_core::store::{
@@ -32,7 +34,15 @@ impl Queue {
                 .put_schedule(schedule, is_paused, count)
                 .await?
             {
-                PutReply::Done(put) => return Ok(put),
+                PutReply::Done(put) => {
+                    // Another process may have created it in another partition meanwhile. Of two that do,
+                    // the later one sees both copies here.
+                    let is_created = count > 1 && put.changed.is_none();
+                    if is_created && self.keep_one(&schedule.name).await?.0 != Some(at) {
+                        continue;
+                    }
+                    return Ok(put);
+                }
                 PutReply::Moved(actual) => self.agree(count, actual).await?,
             }
         }
@@ -45,22 +55,52 @@ impl Queue {
         if count == 1 {
             return Ok(Some(0));
         }
-        let name = schedule.name.clone();
+        let (found, known) = self.keep_one(&schedule.name).await?;
+        if known < count {
+            return Ok(None);
+        }
+        Ok(Some(
+            found.unwrap_or_else(|| partition_of(&schedule.job, count)),
+        ))
+    }
+
+    /// Returns the partition that has a schedule, and the lowest number of partitions that one knows of. Two
+    /// first puts with different unique keys may create it in two partitions: the older copy stays.
+    async fn keep_one(&self, name: &ScheduleName) -> Result<(Option<usize>, u32)> {
+        let wanted = name.clone();
         let find = move |partition: Arc<Partition>| {
-            let name = name.clone();
+            let name = wanted.clone();
             async move { Ok((partition.number, partition.schedule(&name).await?)) }
         };
-        let pages = self.in_range(0..self.partitions().len(), &find);
-        let mut found = partition_of(&schedule.job, count);
-        for (number, page) in all(pages.await)? {
-            if page.partitions < count {
-                return Ok(None);
-            }
-            if !page.records.is_empty() {
-                found = usize::try_from(number).unwrap_or_default();
+        let partitions = self.partitions();
+        let pages = self.in_range(0..partitions.len(), &find).await;
+        let (mut copies, mut known) = (Vec::new(), u32::MAX);
+        for (number, page) in all(pages)? {
+            known = known.min(page.partitions);
+            let at = usize::try_from(number).unwrap_or_default();
+            copies.extend(page.records.iter().map(|record| (record.created_at, at)));
+        }
+        copies.sort_unstable();
+        for (_, at) in copies.iter().skip(1) {
+            let change = ScheduleChange::Delete;
+            partitions[*at].change_schedule(name, change).await?;
+        }
+        Ok((copies.first().map(|(_, at)| *at), known))
+    }
+
+    /// Removes the copies that a put left because it was interrupted. Returns the names of the schedules.
+    pub(crate) async fn drop_schedule_copies(&self) -> Result<BTreeSet<ScheduleName>> {
+        let names = self.in_every(|partition| async move { partition.schedule_names().await });
+        let (mut seen, mut copied) = (BTreeSet::new(), BTreeSet::new());
+        for name in all(names.await)?.into_iter().flatten() {
+            if let Some(name) = seen.replace(name) {
+                copied.insert(name);
             }
         }
-        Ok(Some(found))
+        for name in &copied {
+            self.keep_one(name).await?;
+        }
+        Ok(copied)
     }
 
     /// Sends refills to all partitions, which ignore those of schedules that they do not have.

@@ -225,3 +225,31 @@ async fn an_invalid_cursor_is_rejected() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn an_unreadable_rate_is_open() -> Result<()> {
+    let test = AuditFixture::open().await;
+    test.fixture.set("rate=1/1h").await?;
+    test.fixture.fill(&["a", "b"]).await?;
+    test.fixture.take(1).await?;
+    test.command("HSET", "state", &["rate", "soon"]);
+
+    assert_eq!(test.repair().await?, ["value_unreadable"]);
+
+    assert_eq!(test.fixture.next(1).await?, ["b"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn limits_are_rebuilt_from_the_settings() -> Result<()> {
+    let test = AuditFixture::open().await;
+    test.fixture.set("max_running=1").await?;
+    test.fixture.fill(&["a", "b"]).await?;
+    test.fixture.take(1).await?;
+    test.command("HDEL", "state", &["rules"]);
+
+    assert_eq!(test.repair().await?, ["rules_lost"]);
+
+    assert!(test.fixture.claim(1).await?.is_none());
+    Ok(())
+}

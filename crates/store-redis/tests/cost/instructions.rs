@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! WINDLASS_REDIS_SERVER=$PWD/crates/store-redis/tests/cost/redis-under-callgrind \
-//!     cargo test -p windlass-store-redis --test cost -- --ignored --nocapture
+//!     cargo test -p windlass-store-redis --test cost instructions -- --ignored --nocapture
 //! ```
 
 use std::fs;
@@ -20,8 +20,8 @@ use crate::verbs::{self, Meter};
 const CALLS: usize = 20;
 
 /// Counts the instructions of one server.
-struct Callgrind {
-    server: Server,
+pub(crate) struct Callgrind {
+    pub(crate) server: Server,
 }
 
 impl Meter<1> for Callgrind {

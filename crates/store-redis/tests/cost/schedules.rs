@@ -1,10 +1,15 @@
-//! The CPU time that many schedules take the server. Prints it; run it by hand:
+//! The CPU time that many schedules take the server, and its instructions, which do not depend on the load
+//! of the machine. Prints them; run it by hand:
 //!
 //! ```text
-//! cargo test -p windlass-store-redis --test cost schedules -- --ignored --nocapture
+//! cargo test -p windlass-store-redis --test cost print_the_time -- --ignored --nocapture
+//! WINDLASS_REDIS_SERVER=$PWD/crates/store-redis/tests/cost/redis-under-callgrind \
+//!     cargo test -p windlass-store-redis --test cost print_the_instructions_of_firing -- --ignored --nocapture
 //! ```
 
+use crate::instructions::Callgrind;
 use crate::open;
+use crate::verbs::Meter;
 
 /// The number of schedules, all due at once.
 const SCHEDULES: usize = 10_000;
@@ -34,6 +39,28 @@ async fn print_the_time_of_many_schedules_due_at_once() {
             "round {round}: {:.1} us per instant, the longest call took {most:.0} us",
             all / count
         );
+    }
+}
+
+/// After 20 rounds the histories are full, and a plan is as long as it gets. There are two pages of schedules:
+/// Redis stores the index of a single one as a list.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs valgrind: see the top of this file"]
+async fn print_the_instructions_of_firing() {
+    let (mut fixture, counters) = open().await;
+    let mut callgrind = Callgrind {
+        server: counters.server,
+    };
+    fixture.put_schedules(2 * PAGE).await;
+    for round in 1..=24 {
+        fixture.outlast_delay();
+        callgrind.begin();
+        fixture.fire(PAGE).await;
+        fixture.fire(PAGE).await;
+        if [2, 24].contains(&round) {
+            let [per_instant] = callgrind.per_job(2 * PAGE);
+            println!("round {round}: {per_instant:.0} instructions per instant");
+        }
     }
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use windlass_core::store::{Fraction, Heartbeat, NewWorker, WorkerCommand};
 use windlass_core::{
-    BootId, Change, ClaimRequest, Due, ErrorKind, JobId, JobLease, LeaseTime, Mode, NewJob,
-    OutcomeStatus, QueueName, Renewal, Store,
+    BootId, Change, ClaimRequest, Due, ErrorKind, JobId, JobLease, LeaseTime, ManualClock, Mode,
+    NewJob, OutcomeStatus, QueueName, Renewal, Store, Timestamp,
 };
-use windlass_store_redis::RedisStore;
-use windlass_testkit::fixture::{lease_of, leases_of};
+use windlass_store_redis::{Options, RedisStore};
+use windlass_testkit::fixture::{every, lease_of, leases_of};
 use windlass_testkit::redis::Server;
 
 use crate::support::{info, open, queue, with, with_options};
@@ -81,6 +81,38 @@ async fn a_durable_enqueue_fails_when_the_server_is_full() {
     assert_full(&store, &q).await;
     server.command(&["CONFIG", "SET", "maxmemory", "0"]).ok();
     store.enqueue(&q, vec![NewJob::new("again")]).await.unwrap();
+}
+
+/// A job of a schedule is a new job: it has to wait for memory, and the instant with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_server_hands_out_jobs_but_fires_no_schedule() {
+    let server = Server::start();
+    let q = queue("q");
+    let clock = Arc::new(ManualClock::new(Timestamp::from_ms(1_700_000_040_000)));
+    let options = Options {
+        clock: Some(Arc::clone(&clock) as _),
+        ..Options::default()
+    };
+    let store = RedisStore::open(&server.url(), options).await.unwrap();
+    let minutely = every("minutely", 60);
+    windlass_schedule::put(&store, &q, minutely, None)
+        .await
+        .unwrap();
+    store.enqueue(&q, vec![NewJob::new("1")]).await.unwrap();
+    clock.advance(Duration::from_secs(60));
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]).ok();
+
+    let claim = store.claim(&q, ClaimRequest::single(10)).await.unwrap();
+    assert_eq!(claim.expect("a job is ready").jobs.len(), 1);
+    assert_eq!(store.maintain(&q, 100).await.unwrap().instants, 0);
+    let stats = store.stats(&q).await.unwrap().unwrap();
+    assert_eq!((stats.ready, stats.scheduled), (0, 0));
+
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]).ok();
+    clock.advance(Duration::from_secs(2));
+    let claim = store.claim(&q, ClaimRequest::single(10)).await.unwrap();
+    let id = claim.expect("the instant is still due").jobs[0].id.clone();
+    assert!(id.as_str().starts_with("minutely@"), "{id}");
 }
 
 /// A large batch takes several script calls, of which the last ones find no memory.

@@ -96,10 +96,12 @@ end
 -- A plan for a schedule that lost it: it waits for a refill.
 local function new_plan(name)
   stats[LAST_TOKEN] = math.max(now_us, stats[LAST_TOKEN] + 1)
-  return {
-    name = name, revision = stats[LAST_TOKEN], is_paused = false, created = now, settled = now, known = now, fired = 0,
-    missed = 0, skipped = 0, count = 0, lines = 0, last_end = '', instants = '', history = '',
+  local plan = {
+    name = name, revision = digits(stats[LAST_TOKEN]), is_paused = false, created = digits(now), settled = now, known = now,
+    fired = 0, missed = 0, skipped = 0, lines = 0, last_end = '',
   }
+  set_instants(plan, '', '')
+  return plan
 end
 
 -- The plan of a schedule, with its invalid parts corrected.
@@ -108,13 +110,13 @@ local function corrected_plan(name, text)
   for number in string.gmatch(string.match(text or '', '^[^\n]*'), '%d+') do
     plan = is_number(number) and plan or new_plan(name)
   end
-  if not are_instants(plan.instants) then
-    plan.instants, plan.known = '', plan.settled
+  local instants, history = string.sub(plan.text, plan.at, plan.instants_end - 1), valid_history(name, history_of(plan))
+  if not are_instants(instants) then
+    instants, plan.known = '', plan.settled
   end
-  plan.count = select(2, string.gsub(plan.instants, ' ', ' '))
+  set_instants(plan, instants, history)
   plan.last_end = is_last_end(plan.last_end) and plan.last_end or ''
-  plan.history = valid_history(name, plan.history)
-  plan.lines = select(2, string.gsub(plan.history, '\n', '\n'))
+  plan.lines = select(2, string.gsub(history, '\n', '\n'))
   if not is_job_of(plan, plan.waiting, { pending = true }) then
     plan.waiting = nil
   end

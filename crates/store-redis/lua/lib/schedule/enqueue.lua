@@ -24,37 +24,48 @@ end
 
 -- Adds a line to the history: `fired`, `run NONCE`, or why the instant was skipped.
 local function remember(plan, instant, what)
-  local history = plan.history
-  if plan.lines >= HISTORY_MAX then
-    history = string.sub(history, (string.find(history, '\n', 1, true) or 0) + 1)
+  if plan.lines < HISTORY_MAX then
+    plan.lines = plan.lines + 1
+  elseif plan.history_at <= #plan.text then
+    plan.history_at = (string.find(plan.text, '\n', plan.history_at, true) or #plan.text) + 1
+  else
+    plan.added = string.sub(plan.added, (string.find(plan.added, '\n', 1, true) or 0) + 1)
   end
-  plan.history = history .. digits(instant / 1000) .. ' ' .. digits(now) .. ' ' .. what .. '\n'
-  plan.lines = math.min(plan.lines + 1, HISTORY_MAX)
+  plan.added = string.format('%s%d %d %s\n', plan.added, instant / 1000, now, what)
 end
 
 local function unique_key_of(definition)
-  return string.match('\n' .. definition.spec, '\n' .. UNIQUE_KEY .. '([^\n]*)')
+  -- Most have none, and a plain search is faster. The first line is always another one.
+  return string.find(definition.spec, '\n' .. UNIQUE_KEY, 1, true) and string.match(definition.spec, '\n' .. UNIQUE_KEY .. '([^\n]*)')
 end
 
+local free_ids = {} -- ids that were found free at once
 local expired_tombstone -- of an id that find_existing found free: removed when a job gets the id
 
--- The state and id of the job that has this id or, failing that, this unique key.
+-- The reply about the job that has this id or, failing that, this unique key.
 local function find_existing(id, key)
+  if free_ids[id] and not key then
+    return nil
+  end
+  write_all()
   local state = state_of(id)
   if state then
-    return state, id
+    return DUPLICATE .. state .. ' ' .. id
   end
   local tombstone = redis.call('HGET', k_tombstones, id)
   if tombstone then
-    local ended, until_ms = string.match(tombstone, '^(%l+) (%d+)$')
-    if ended and tonumber(until_ms) > now then
-      return ended, id
+    local reply = remembered(id, tombstone)
+    if reply then
+      return reply
     end
     expired_tombstone = id
   end
   local holder = key and redis.call('HGET', k_unique, key)
   state = holder and state_of(holder)
-  return state, holder
+  if state then
+    return DUPLICATE .. state .. ' ' .. holder
+  end
+  return key and remembered_key(key)
 end
 
 -- Applies the overlap policy to the jobs that have not ended. Returns whether there is room for another one.
@@ -64,6 +75,7 @@ local function make_room(plan, overlap)
   elseif overlap == 'skip' or (overlap == 'buffer' and plan.waiting) then
     return false
   elseif overlap == 'cancel' then
+    write_all()
     if plan.waiting then
       cancel(plan.waiting, state_of(plan.waiting), load_opts(plan.waiting))
     end
@@ -81,28 +93,28 @@ local function opts_at(plan, definition, instant)
   local headers = opts[HEADERS] and opts[HEADERS] .. '\t' or opts[IS_JSON] and 'content-type\tapplication/json\t' or ''
   opts[HEADERS] = headers .. 'windlass-schedule\t' .. plan.name .. '\twindlass-instant\t' .. instant_text(instant)
   opts[IS_JSON] = nil
-  opts[IS_SCHEDULED], opts[ENQUEUED_AT] = '', digits(now)
+  opts[IS_SCHEDULED], opts[ENQUEUED_AT] = '', string.format('%d', now)
   opts[EXPIRES_AT] = opts[EXPIRES_AT] and digits(from_instant(opts[EXPIRES_AT]))
   opts[DEADLINE] = opts[DEADLINE] and digits(from_instant(opts[DEADLINE]))
-  local due = from_instant(opts[DUE_AT] or '+0')
+  local due = opts[DUE_AT] and from_instant(opts[DUE_AT]) or math.max(now, instant)
   opts[DUE_AT] = nil
   return opts, due
 end
 
 -- Enqueues a job that does not exist. Without `overlap` it does not count as the current job. Returns its state, or nil if
--- the overlap policy does not allow it. The caller saves the plan.
+-- the overlap policy does not allow it. The caller saves the plan and writes the batch.
 local function enqueue_scheduled(plan, definition, instant, id, overlap)
   if overlap and not make_room(plan, overlap) then
     return nil
   end
   local opts, due = opts_at(plan, definition, instant)
   if expired_tombstone == id then
-    redis.call('HDEL', k_tombstones, id)
-    redis.call('ZREM', k_forgetting, id)
+    drop_tombstone(id)
   end
-  redis.call('HSET', k_jobs, id, '\n' .. definition.payload)
+  write_later('HSET', k_jobs, id, definition.value)
   if opts[UNIQUE_KEY] then
-    redis.call('HSET', k_unique, opts[UNIQUE_KEY], id)
+    write_later('HSET', k_unique, opts[UNIQUE_KEY], id)
+    drop_tombstone(HELD_KEY .. opts[UNIQUE_KEY])
   end
   local state = due > now and 'scheduled' or 'ready'
   if overlap and overlap ~= 'allow' and plan.current then
@@ -112,13 +124,19 @@ local function enqueue_scheduled(plan, definition, instant, id, overlap)
     index_expiry(id, opts)
     announce(id, state)
   else
-    add_due(id, opts, due)
+    if state == 'ready' then
+      local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
+      write_later('RPUSH', k_ready[priority], entry_of(id, opts))
+      count_ready(id, opts, priority)
+    else
+      add_scheduled(id, opts, due)
+    end
     if overlap and not plan.waiting then
       plan.current = id
     end
   end
-  save_opts(id, opts)
-  stats[BYTES] = stats[BYTES] + #definition.payload
+  write_later('HSET', k_opts, id, encode_opts(opts))
+  stats[BYTES] = stats[BYTES] + #definition.value - 1
   stats[TOTAL_ENQUEUED] = stats[TOTAL_ENQUEUED] + 1
   count(ENQUEUED_MINUTE, 1)
   return state

@@ -6,20 +6,23 @@ local FRESH_FOR = 60000
 -- `ScheduleRecord::take_due` in the core crate.
 local function take_due(plan, definition)
   if plan.known < now then
-    plan.instants, plan.count = '', 0
+    forget_instants(plan)
   end
-  local due, fresh, from = {}, 0, 1
+  local due, fresh = {}, 0
   while true do
-    local seconds, jitter, next_at = string.match(plan.instants, '^(%d+)%+?(%d*) ()', from)
+    local seconds, jitter, next_at = string.match(plan.text, '^(%d+)%+?(%d*) ()', plan.at)
     local age = seconds and now - seconds * 1000 - (tonumber(jitter) or 0)
     if not age or age < 0 then
       break
     end
-    due[#due + 1] = { at = seconds * 1000, age = age }
+    due[#due + 1] = { at = seconds * 1000, age = age, fires = true }
     fresh = fresh + (age <= FRESH_FOR and 1 or 0)
-    from = next_at
+    plan.at = next_at
   end
-  plan.instants, plan.count = string.sub(plan.instants, from), plan.count - #due
+  plan.count = plan.count - #due
+  if fresh == #due then
+    return due
+  end
   local caught_up = tonumber(definition.missed) or definition.missed == 'last' and fresh == 0 and 1 or 0
   for i = 1, #due do
     local is_caught_up = i > #due - fresh - caught_up and due[i].age - definition.catch_up < 0
@@ -62,14 +65,43 @@ local function fire(plan, definition)
   return math.max(1, settled)
 end
 
+-- Finds out at once which ids of the first instants are free.
+local function find_free_ids(names)
+  local ids = {}
+  for i = 1, #names do
+    local plan = plans[names[i]]
+    local seconds = plan and string.match(plan.text, '^%d+', plan.at)
+    ids[i] = names[i] .. '@' .. (seconds and instant_text(seconds * 1000) or '')
+  end
+  local values, tombstones = redis.call('HMGET', k_jobs, unpack(ids)), redis.call('HMGET', k_tombstones, unpack(ids))
+  for i = 1, #ids do
+    free_ids[ids[i]] = not values[i] and not tombstones[i]
+  end
+end
+
+-- At `maxmemory` the scripts that fire still run, because they end jobs. They must not enqueue: instants stay due.
+local is_memory_full = false
+local function check_memory()
+  local info = redis.call('INFO', 'memory')
+  local function bytes(field)
+    return tonumber(string.match(info, '\n' .. field .. ':(%d+)') or 0)
+  end
+  local limit = bytes('maxmemory')
+  is_memory_full = limit > 0 and bytes('used_memory') - bytes('mem_not_counted_for_evict') > limit
+end
+
 -- Settles due instants in the order of time and name, until `limit` are settled. Returns how many.
 local function fire_due(limit)
   local names = has_schedules and redis.call('ZRANGEBYSCORE', k_firing, '-inf', now, 'LIMIT', 0, limit) or {}
-  if #names == 0 then
+  if #names > 0 then
+    check_memory()
+  end
+  if #names == 0 or is_memory_full then
     return 0
   end
   local definitions, settled = redis.call('HMGET', k_schedules, unpack(names)), 0
   load_plans(names)
+  find_free_ids(names)
   for i = 1, #names do
     local plan, definition = plans[names[i]], settled < limit and decode_definition(definitions[i])
     if plan and definition then
@@ -79,5 +111,6 @@ local function fire_due(limit)
       redis.call('ZREM', k_firing, names[i])
     end
   end
+  write_all()
   return settled
 end
