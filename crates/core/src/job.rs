@@ -320,6 +320,16 @@ impl Enqueued {
         matches!(self, Self::Accepted { .. })
     }
 
+    /// Returns whether the content of an existing job was replaced.
+    pub const fn is_replaced(&self) -> bool {
+        matches!(self, Self::Replaced { .. })
+    }
+
+    /// Returns whether the due time of an existing job was moved, and nothing else.
+    pub const fn is_postponed(&self) -> bool {
+        matches!(self, Self::Postponed { .. })
+    }
+
     /// Returns whether the job is a duplicate, and changed nothing.
     pub const fn is_duplicate(&self) -> bool {
         matches!(self, Self::Duplicate { .. })
