@@ -65,6 +65,8 @@ pub(crate) async fn read<A: Ask>(
         jobs,
         unique_keys: stored.unique_keys()?,
         tombstones: stored.tombstones(now)?,
+        held_keys: Vec::new(),
+        amendments: Vec::new(),
         schedules: stored.schedules()?,
         leases: stored.leases()?,
         claims: stored.claims(now)?,

@@ -51,6 +51,8 @@ fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Que
         jobs,
         unique_keys,
         tombstones: tombstones(db, &queue, now_ms)?,
+        held_keys: Vec::new(),
+        amendments: Vec::new(),
         schedules: schedule::select(db, "queue = ?1 ORDER BY name", [queue.key])?,
         leases: leases(db, &queue)?,
         claims: claims(db, &queue, now_ms)?,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Params, Row};
 use windlass_core::limits::SUSPECT_AFTER;
-use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey};
+use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey, UniqueUntil};
 use windlass_core::time::as_ms;
 use windlass_core::{
     BootId, Bytes, Due, Job, JobId, JobState, Priority, QueueName, RetryPolicy, ScheduleName,
@@ -197,6 +197,8 @@ fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
         is_cancel_requested: meta.cancel_requested,
         kind: read_kind(row, 24)?,
         unique_key: optional(row, 14, "unique key", |text| UniqueKey::new(text).ok())?,
+        unique_until: UniqueUntil::End,
+        unique_for: None,
         schedule: meta.schedule.clone(),
         retry: meta.policy()?,
         timeout: row.get::<_, Option<u64>>(25)?.map(Duration::from_millis),

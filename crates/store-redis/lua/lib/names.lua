@@ -34,6 +34,8 @@ local KEEP_WITH_RESULT, KEEP_ALL = 0, 1
 local CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY = 'n', 'c', 'd', 'p', 'k', 'u'
 local RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME = 'r', 'l', 't', 'e', 'w'
 local ATTEMPT, EXPIRIES, GENERATION, HEADERS, IS_JSON = 'a', 'x', 'g', 'h', 'j'
+local UNTIL_START, UNIQUE_FOR = 'b', 'f' -- how long the unique key is held: until the first claim, or at least so long (ms)
+local ON_DUPLICATE, POSTPONE_MAX = 'o', 'm' -- only in the spec of an enqueue
 local IS_SCHEDULED = 's' -- a schedule enqueued the job
 local PRIORITY_DEFAULT, PRIORITY_LAST = 5, 9
 local MAX_ATTEMPTS, DELAY_FIRST, DELAY_MAX, HAS_JITTER = 1, 2, 3, 4 -- positions in a retry policy
@@ -59,6 +61,7 @@ local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of 
 
 -- Replies.
 local STORED_READY, STORED_SCHEDULED, STORED_PENDING, DUPLICATE, OVERLAP = 'r', 's', 'p', '=', '!'
+local REPLACED, POSTPONED = '~', '>'
 local CLAIM_TOKEN, CLAIM_UNTIL, CLAIM_NEXT = 1, 2, 3 -- positions in the reply to a claim
 local CLAIM_VALUES, CLAIM_OPTS = 5, 6 -- plus twice the number of the job
 local NOTHING_FOUND, CLAIM_AGAIN, NEXT_DUE = 0, 1, -1 -- in CLAIM_NEXT; less the milliseconds until a job is due

@@ -1,7 +1,7 @@
 -- Opts: how a job differs from the defaults, as a table by letter. They are in the hash `opts`, or, as long as they are as
 -- enqueued and matter to no script, in the job's value (`header`).
 local LETTERS = {
-  CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY, RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME,
+  CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY, UNTIL_START, UNIQUE_FOR, RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME,
   ATTEMPT, EXPIRIES, GENERATION, IS_SCHEDULED, HEADERS, IS_JSON,
 }
 

@@ -85,6 +85,8 @@ impl RawJob {
             retry: opts.retry,
             timeout: opts.timeout,
             unique_key: opts.unique_key.clone(),
+            unique_until: opts.unique_until,
+            unique_for: opts.unique_for,
             schedule: schedule_of(&self.id, &opts)?,
             keep_outcome: opts.keep_outcome,
             attempt: opts.attempt,

@@ -34,6 +34,10 @@ pub(crate) const DUE_AT: char = 'd';
 pub(crate) const PRIORITY: char = 'p';
 pub(crate) const KIND: char = 'k';
 pub(crate) const UNIQUE_KEY: char = 'u';
+/// The key is free when the job is first claimed.
+pub(crate) const UNTIL_START: char = 'b';
+/// How long the key is held at least (ms).
+pub(crate) const UNIQUE_FOR: char = 'f';
 pub(crate) const RETRY_POLICY: char = 'r';
 pub(crate) const DEADLINE: char = 'l';
 pub(crate) const TIMEOUT: char = 't';
@@ -46,6 +50,10 @@ pub(crate) const IS_SCHEDULED: char = 's';
 pub(crate) const HEADERS: char = 'h';
 /// The headers are only a content type, `application/json`.
 pub(crate) const IS_JSON: char = 'j';
+
+/// Letters of a spec that are not stored: what it does to a waiting job that has its id or unique key.
+pub(crate) const ON_DUPLICATE: char = 'o';
+pub(crate) const POSTPONE_MAX: char = 'm';
 
 /// Prefixes of owners.
 pub(crate) const BOOT_OWNER: &str = "b:";
@@ -77,6 +85,8 @@ pub(crate) const STORED_READY: &str = "r";
 pub(crate) const STORED_SCHEDULED: &str = "s";
 pub(crate) const STORED_PENDING: &str = "p";
 pub(crate) const DUPLICATE: &str = "=";
+pub(crate) const REPLACED: &str = "~";
+pub(crate) const POSTPONED: &str = ">";
 pub(crate) const OVERLAP: &str = "!";
 
 /// The reply to a claim without jobs; of `NEXT_DUE` the milliseconds until a job is due are

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use windlass_core::store::{Headers, Kind, UniqueKey};
+use windlass_core::store::{Headers, Kind, UniqueKey, UniqueUntil};
 use windlass_core::time::as_ms;
 use windlass_core::{Due, Error, JobId, NewJob, Priority, Result, RetryPolicy, Timestamp};
 
 use super::names::{
     ATTEMPT, CUSTOM_ID, DEADLINE, DUE_AT, ENQUEUED_AT, EXPIRES_AT, EXPIRIES, GENERATION, HEADERS,
-    IS_JSON, IS_SCHEDULED, KEEP_OUTCOME, KIND, PRIORITY, RETRY_POLICY, TIMEOUT, UNIQUE_KEY,
+    IS_JSON, IS_SCHEDULED, KEEP_OUTCOME, KIND, PRIORITY, RETRY_POLICY, TIMEOUT, UNIQUE_FOR,
+    UNIQUE_KEY, UNTIL_START,
 };
 use super::{damaged, number, text, time};
 
@@ -41,6 +42,12 @@ pub(crate) fn spec(job: &NewJob) -> String {
     }
     if let Some(key) = &job.unique_key {
         line(&mut lines, UNIQUE_KEY, key);
+    }
+    if job.unique_until == UniqueUntil::Start {
+        line(&mut lines, UNTIL_START, "");
+    }
+    if let Some(time) = job.unique_for {
+        line(&mut lines, UNIQUE_FOR, as_ms(time));
     }
     write_retry(&mut lines, &job.retry);
     write_due(&mut lines, DEADLINE, job.retry.until);
@@ -137,6 +144,8 @@ pub(crate) struct Opts {
     pub(crate) priority: Priority,
     pub(crate) kind: Option<Kind>,
     pub(crate) unique_key: Option<UniqueKey>,
+    pub(crate) unique_until: UniqueUntil,
+    pub(crate) unique_for: Option<Duration>,
     /// A deadline in it is an absolute time.
     pub(crate) retry: RetryPolicy,
     pub(crate) timeout: Option<Duration>,
@@ -161,6 +170,8 @@ impl Default for Opts {
             priority: Priority::default(),
             kind: None,
             unique_key: None,
+            unique_until: UniqueUntil::End,
+            unique_for: None,
             retry: RetryPolicy::default(),
             timeout: None,
             expires_at: None,
@@ -205,7 +216,9 @@ impl Opts {
     fn set(&mut self, letter: char, value: &str) -> Result<()> {
         let bad = |_: Error| wrong(letter);
         match letter {
-            CUSTOM_ID | KEEP_OUTCOME | IS_SCHEDULED | IS_JSON if !value.is_empty() => {
+            CUSTOM_ID | UNTIL_START | KEEP_OUTCOME | IS_SCHEDULED | IS_JSON
+                if !value.is_empty() =>
+            {
                 return Err(wrong(letter));
             }
             CUSTOM_ID => self.is_named = true,
@@ -219,6 +232,8 @@ impl Opts {
             PRIORITY => self.priority = priority(value).ok_or_else(|| wrong(letter))?,
             KIND => self.kind = Some(Kind::new(value).map_err(bad)?),
             UNIQUE_KEY => self.unique_key = Some(UniqueKey::new(value).map_err(bad)?),
+            UNTIL_START => self.unique_until = UniqueUntil::Start,
+            UNIQUE_FOR => self.unique_for = Some(ms(value).map_err(bad)?),
             RETRY_POLICY => self.set_retry(value).ok_or_else(|| wrong(letter))?,
             ATTEMPT => self.attempt = count(value).ok_or_else(|| wrong(letter))?,
             EXPIRIES => self.expiries = count(value).ok_or_else(|| wrong(letter))?,

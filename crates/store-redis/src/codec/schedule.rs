@@ -97,6 +97,8 @@ fn read_job(spec: &str, payload: Bytes) -> Result<NewJob> {
     job.timeout = opts.timeout;
     job.expires = delay(EXPIRES_AT)?;
     job.unique_key = opts.unique_key;
+    job.unique_until = opts.unique_until;
+    job.unique_for = opts.unique_for;
     job.headers = opts.headers;
     job.keep_outcome = opts.keep_outcome;
     Ok(job)
