@@ -307,6 +307,11 @@ impl EnqueueReply {
         }
     }
 
+    /// Returns whether the job was stored as a new one.
+    pub const fn is_accepted(&self) -> bool {
+        !self.duplicate && !self.replaced && !self.postponed
+    }
+
     /// Converts the reply back.
     pub fn into_enqueued(self) -> Result<Enqueued> {
         let (id, state) = (JobId::new(&self.id)?, job_state(self.state)?);
