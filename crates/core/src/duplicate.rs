@@ -114,9 +114,19 @@ impl Job {
 
     /// Returns until when the key of a job that ends now in `state` stays held, if it does.
     pub fn key_held_until(&self, state: JobState, now: Timestamp) -> Option<Timestamp> {
-        let until = self.created_at.plus(self.unique_for?);
-        (state != JobState::Cancelled && until > now).then_some(until)
+        key_held_until(self.created_at, self.unique_for, state, now)
     }
+}
+
+/// Returns until when the key of a job that ends now in `state` stays held, if it does.
+pub fn key_held_until(
+    created_at: Timestamp,
+    unique_for: Option<Duration>,
+    state: JobState,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let until = created_at.plus(unique_for?);
+    (state != JobState::Cancelled && until > now).then_some(until)
 }
 
 #[cfg(test)]

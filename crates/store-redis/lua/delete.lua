@@ -1,26 +1,44 @@
--- delete: deletes finished jobs and the tombstones of their ids.
+-- delete: deletes finished jobs and the tombstones of their ids and unique keys.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans sleepers wake hints
--- uses: stats call notify opts state waiting plan lease finish byte_order filter scan change
+-- uses: stats call notify opts state waiting plan lease tombstone finish byte_order filter scan change
 -- flags: allow-oom
 -- args: call slot and number; `ids`, count, ids; or `key`, unique key; or `scan` and a filter (read_filter in lib/scan)
 -- reply: next cursor (empty: done); then per job its id and a result: done, will_stop, not_found, `conflict ID`, or the state that does not allow it
 local KEYS_OF = { succeeded = k_succeeded, dead = k_dead, cancelled = k_cancelled }
 
-local function delete(id, state)
+local function delete(id, state, opts)
   if state and not KEYS_OF[state] then
     return state
   elseif state then
     delete_job(id, state, KEYS_OF[state])
-  else
-    local until_ms = string.match(redis.call('HGET', k_tombstones, id) or '', ' (%d+)$')
-    if not until_ms or tonumber(until_ms) <= now then
-      return 'not_found'
+    -- Another job may hold the key by now.
+    local key = opts[UNIQUE_KEY]
+    local _, holder = remembered_key(key or '')
+    if holder == id then
+      drop_tombstone(HELD_KEY .. key)
     end
+  elseif not remembered(id, redis.call('HGET', k_tombstones, id)) then
+    return 'not_found'
   end
-  redis.call('HDEL', k_tombstones, id)
-  redis.call('ZREM', k_forgetting, id)
+  drop_tombstone(id)
   is_changed = true
   return 'done'
 end
 
-return change_target(delete)
+-- Frees a key that is held after its job ended, and deletes the job if it is stored. Returns its id.
+local function free_key(key)
+  local _, id = remembered_key(key)
+  if id then
+    drop_tombstone(HELD_KEY .. key)
+    is_changed = true
+    local state = state_of(id)
+    local opts = KEYS_OF[state] and load_opts(id)
+    -- The id may be another job's by now.
+    if opts and opts[UNIQUE_KEY] == key then
+      delete(id, state, opts)
+    end
+  end
+  return id
+end
+
+return change_target(delete, free_key)

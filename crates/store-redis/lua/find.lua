@@ -1,9 +1,9 @@
 -- find: looks up existing jobs, each by id, then by unique key.
--- keys: state jobs scheduled running unique final tombstones
--- uses: stats state
+-- keys: state jobs scheduled running unique final tombstones forgetting
+-- uses: stats state tombstone
 -- flags: no-writes
 -- args: number of partitions the caller knows of; then id and unique key (may be empty) per job
--- reply: per job `DUPLICATE STATE SPACE ID` of the existing job, or an empty string; an empty list if this partition knows of fewer partitions and so may still accept the jobs
+-- reply: per job `DUPLICATE STATE SPACE ID` of the existing job, the reply that is remembered of its id or key, or an empty string; an empty list if this partition knows of fewer partitions and so may still accept the jobs
 if stats[PARTITIONS] < tonumber(ARGV[1]) then
   return {}
 end
@@ -13,13 +13,16 @@ local function existing_job(id, key)
   if state then
     return DUPLICATE .. state .. ' ' .. id
   end
-  local ended, until_ms = string.match(redis.call('HGET', k_tombstones, id) or '', '^(%l+) (%d+)$')
-  if ended and tonumber(until_ms) > now then
-    return DUPLICATE .. ended .. ' ' .. id
+  local reply = remembered(id, redis.call('HGET', k_tombstones, id))
+  if reply then
+    return reply
   end
   local holder = key ~= '' and redis.call('HGET', k_unique, key)
   state = holder and state_of(holder)
-  return state and DUPLICATE .. state .. ' ' .. holder or ''
+  if state then
+    return DUPLICATE .. state .. ' ' .. holder
+  end
+  return key ~= '' and remembered_key(key) or ''
 end
 
 local replies = {}

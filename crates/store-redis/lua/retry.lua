@@ -1,6 +1,6 @@
 -- retry: makes dead jobs ready again, at the back of their lists, with attempts and expiries reset.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans sleepers wake hints
--- uses: stats call notify opts state waiting plan lease finish byte_order filter scan change
+-- uses: stats call notify opts state waiting plan lease tombstone finish byte_order filter scan change
 -- flags: allow-oom
 -- args: call slot and number; `ids`, count, ids; or `key`, unique key; or `scan` and a filter (read_filter in lib/scan)
 -- reply: next cursor (empty: done); then per job its id and a result: done, will_stop, not_found, `conflict ID`, or the state that does not allow it
@@ -10,18 +10,23 @@ local function retry(id, state, opts)
   elseif state ~= 'dead' then
     return state
   end
-  local holder = opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY])
+  local key = opts[UNIQUE_KEY]
+  local holder = key and redis.call('HGET', k_unique, key)
+  if key and not holder then
+    local _, held_by = remembered_key(key)
+    holder = held_by ~= id and held_by
+  end
   if holder then
     return 'conflict ' .. holder
   end
   remove_end(id, 'dead', k_dead)
   stats[BYTES] = stats[BYTES] - redis.call('HSTRLEN', k_errors, id)
   redis.call('HDEL', k_errors, id)
-  if opts[UNIQUE_KEY] then
-    redis.call('HSET', k_unique, opts[UNIQUE_KEY], id)
+  if key then
+    redis.call('HSET', k_unique, key, id)
+    drop_tombstone(HELD_KEY .. key)
   end
-  redis.call('HDEL', k_tombstones, id)
-  redis.call('ZREM', k_forgetting, id)
+  drop_tombstone(id)
   opts[ATTEMPT], opts[EXPIRIES], opts[EXPIRES_AT] = nil, nil, nil
   opts[DUE_AT] = digits(now)
   add_ready(id, opts, false)

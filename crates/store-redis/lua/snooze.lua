@@ -1,6 +1,6 @@
 -- snooze: reschedules claimed jobs without counting the attempt.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans sleepers wake hints
--- uses: stats notify opts state waiting plan lease finish outcome
+-- uses: stats notify opts state waiting plan lease tombstone finish outcome
 -- flags: allow-oom
 -- args: count; id, token and due time (MS, or +MS from now) per job
 -- reply: statuses (snoozed, cancelled, lease_lost, gone) separated by spaces

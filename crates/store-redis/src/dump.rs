@@ -13,7 +13,8 @@ use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::store::{ScheduleRecord, Stats, UniqueKey};
 use windlass_core::time::Now;
 use windlass_core::{
-    Clock, Job, JobId, JobState, Priority, QueueName, Result, SystemClock, Timestamp, Token,
+    Clock, Enqueued, Job, JobId, JobState, Priority, QueueName, Result, SystemClock, Timestamp,
+    Token,
 };
 
 use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, owner_of, read_left};
@@ -59,19 +60,28 @@ pub(crate) async fn read<A: Ask>(
     let stored = Stored::read(&source).await?;
     let jobs = stored.jobs(queue)?;
     let ready = stored.ready()?;
+    let remembered = stored.tombstones(now)?;
     Ok(Some(QueueDump {
         stats: stored.stats(&stats, now, &jobs, &ready)?,
         ready,
         jobs,
         unique_keys: stored.unique_keys()?,
-        tombstones: stored.tombstones(now)?,
-        held_keys: Vec::new(),
-        amendments: Vec::new(),
+        tombstones: remembered.ids,
+        held_keys: remembered.keys,
+        amendments: remembered.amendments,
         schedules: stored.schedules()?,
         leases: stored.leases()?,
         claims: stored.claims(now)?,
         settings: stored.settings()?,
     }))
+}
+
+/// The tombstones of a queue by kind, as a dump has them.
+#[derive(Default)]
+struct Remembered {
+    ids: Vec<(JobId, JobState, Timestamp)>,
+    keys: Vec<(UniqueKey, JobId, JobState, Timestamp)>,
+    amendments: Vec<(JobId, Enqueued, Timestamp)>,
 }
 
 /// All values of a queue, undecoded.
@@ -225,12 +235,16 @@ impl Stored {
         self.unique.iter().map(read).collect()
     }
 
-    fn tombstones(&self, now: Timestamp) -> Result<Vec<(JobId, JobState, Timestamp)>> {
-        let mut found = Vec::new();
-        for (id, tombstone) in &self.tombstones {
-            let Tombstone { state, until } = Tombstone::read(tombstone)?;
-            if until > now {
-                found.push((job_id("tombstone", id)?, state, until));
+    /// What is remembered of ended ids, held keys and amendments.
+    fn tombstones(&self, now: Timestamp) -> Result<Remembered> {
+        let mut found = Remembered::default();
+        for (name, tombstone) in &self.tombstones {
+            let (tombstone, until) = Tombstone::read(name, tombstone)?;
+            match tombstone {
+                _ if until <= now => {}
+                Tombstone::Id(id, state) => found.ids.push((id, state, until)),
+                Tombstone::Key(key, id, state) => found.keys.push((key, id, state, until)),
+                Tombstone::Amendment(id, reply) => found.amendments.push((id, reply, until)),
             }
         }
         Ok(found)

@@ -10,9 +10,13 @@ use windlass_redis_link::reply::{self, is_text, unexpected_reply};
 use windlass_redis_link::script::REFUSED;
 
 use crate::call_slots::CallSlot;
-use crate::codec::names::{DUPLICATE, OWN_SPECS, STORED_READY, STORED_SCHEDULED};
+use crate::codec::names::{
+    DUPLICATE, NOT_FOUND, ONLY_EXISTING, OWN_SPECS, POSTPONED, REPLACED, STORED_READY,
+    STORED_SCHEDULED,
+};
 use crate::codec::{inline, opts};
 use crate::partition::{Partition, number_arg, text_arg};
+use crate::script::Script;
 
 /// The most bytes of payload that are sent to the fast script, which may refuse them.
 const FAST_BYTES_MAX: usize = 256 * 1024;
@@ -37,8 +41,10 @@ impl Partition {
         partitions: u32,
     ) -> Result<StoreReply, (Vec<Enqueued>, Error)> {
         let (mut calls, mut slots) = (Vec::new(), Vec::new());
+        // A page that the fast script refuses would be stored after the amendments of the next.
+        let may_be_fast = !pages.iter().any(|jobs| jobs.iter().any(opts::amends));
         for jobs in pages {
-            let (call, slot) = self.enqueue_call(jobs, partitions, slots.last());
+            let (call, slot) = self.enqueue_call(jobs, partitions, may_be_fast, slots.last());
             calls.push(call);
             slots.extend(slot);
         }
@@ -57,7 +63,7 @@ impl Partition {
             if is_refused {
                 replies.pop();
                 let at = replies.len();
-                calls[at] = self.redirect(&calls[at], &self.scripts().enqueue);
+                calls[at] = self.redirect(&calls[at], self.full_script(pages[at]));
             } else if is_absent && !is_created {
                 replies.pop();
                 is_created = true;
@@ -73,8 +79,8 @@ impl Partition {
             if resumed_at > 0 && replies.len() == resumed_at {
                 // The last connection wrote nothing, so it has not waited for these pages. They are
                 // remembered: sent again, they only wait.
-                let stored = calls[..resumed_at].iter();
-                let stored = stored.map(|call| self.redirect(call, &self.scripts().enqueue));
+                let stored = calls[..resumed_at].iter().zip(pages);
+                let stored = stored.map(|(call, jobs)| self.redirect(call, self.full_script(jobs)));
                 let stored: Vec<_> = stored.collect();
                 (replies, level) = Box::pin(self.link().run_durable(&stored)).await;
             }
@@ -111,19 +117,54 @@ impl Partition {
         &self,
         jobs: &[NewJob],
         partitions: u32,
+        may_be_fast: bool,
         after: Option<&CallSlot<'_>>,
     ) -> (Call, Option<CallSlot<'_>>) {
         let after = after.map(|slot| slot.args().join(&b" "[..]));
         let (args, can_be_fast) = args(jobs, partitions, after.unwrap_or_default());
-        let script = if can_be_fast && self.fast_enqueues.may_try() {
+        let script = if may_be_fast && can_be_fast && self.fast_enqueues.may_try() {
             &self.scripts().fast_enqueue
         } else {
-            &self.scripts().enqueue
+            self.full_script(jobs)
         };
         let lane = jobs.first().map(|job| job.priority).unwrap_or_default();
         self.repeatable_call(script, lane, args)
     }
+
+    /// The script that can store any page of these jobs.
+    fn full_script(&self, jobs: &[NewJob]) -> &'static Script {
+        if jobs.iter().any(opts::amends) {
+            &self.scripts().amend
+        } else {
+            &self.scripts().enqueue
+        }
+    }
+
+    /// Replaces or postpones the job that exists in this partition, which does not store new jobs with that id
+    /// and unique key any more. Returns `None` if it does not exist any more, or belongs to another partition.
+    pub(crate) async fn amend_existing(
+        &self,
+        job: &NewJob,
+        partitions: u32,
+    ) -> Result<Option<Enqueued>> {
+        let (mut args, _) = args(std::slice::from_ref(job), partitions, Vec::new());
+        args[SPEC] = Bytes::from(format!("{}{ONLY_EXISTING}\n", opts::spec(job)));
+        let (call, _slot) = self.repeatable_call(&self.scripts().amend, job.priority, args);
+        let (replies, level) = Box::pin(self.link().run_durable(std::slice::from_ref(&call))).await;
+        let (level, reply) = (level?, replies.into_iter().next().unwrap_or(Value::Nil));
+        if moved_to(&reply)?.is_some() || is_text(&reply, b"absent") {
+            return Ok(None);
+        }
+        let mut reply = reply::Reply::list(reply)?;
+        let text = reply.text()?;
+        (text != NOT_FOUND)
+            .then(|| existing(&text, level))
+            .transpose()
+    }
 }
+
+/// Where the arguments of [`args`] have the spec of all jobs.
+const SPEC: usize = 4;
 
 /// The result of each job, and whether the partition is large.
 fn read_results(
@@ -215,19 +256,22 @@ fn result(text: &str, job: &NewJob, level: DurabilityLevel) -> Result<Enqueued> 
     match text {
         STORED_READY => Ok(accepted(job, JobState::Ready, level)),
         STORED_SCHEDULED => Ok(accepted(job, JobState::Scheduled, level)),
-        _ => duplicate(text, level),
+        _ => existing(text, level),
     }
 }
 
-/// Decodes the reply about an existing job: `DUPLICATE`, its state, a space and its id.
-pub(crate) fn duplicate(text: &str, level: DurabilityLevel) -> Result<Enqueued> {
-    let existing = text.strip_prefix(DUPLICATE);
-    let existing = existing.and_then(|rest| rest.split_once(' '));
-    let (state, id) = existing.ok_or_else(|| unexpected_reply("it has an unknown status"))?;
-    Ok(Enqueued::Duplicate {
-        id: JobId::new(id)?,
-        state: JobState::from_text(state)
-            .ok_or_else(|| unexpected_reply("it has an unknown state"))?,
-        level,
-    })
+/// Decodes the reply about an existing job: what was done to it, its state, a space and its id.
+pub(crate) fn existing(text: &str, level: DurabilityLevel) -> Result<Enqueued> {
+    let unknown = |what: &str| unexpected_reply(&format!("it has an unknown {what}"));
+    let split = text.split_at_checked(1);
+    let (code, rest) = split.ok_or_else(|| unknown("status"))?;
+    let (state, id) = rest.split_once(' ').ok_or_else(|| unknown("status"))?;
+    let state = JobState::from_text(state).ok_or_else(|| unknown("state"))?;
+    let id = JobId::new(id)?;
+    match code {
+        DUPLICATE => Ok(Enqueued::Duplicate { id, state, level }),
+        REPLACED => Ok(Enqueued::Replaced { id, state, level }),
+        POSTPONED => Ok(Enqueued::Postponed { id, state, level }),
+        _ => Err(unknown("status")),
+    }
 }

@@ -37,7 +37,9 @@ pub fn decode(data: &[u8]) {
         b'l' => read_left(value).map(drop),
         b'w' => StoredOwner::read(value).map(drop),
         b'e' => EndRecord::read(value).map(drop),
-        b't' => Tombstone::read(value).map(drop),
+        b't' => Tombstone::read(b"id", value)
+            .and(Tombstone::read(b"\x01key", value))
+            .map(drop),
         b'r' => Entry::read(value).map(drop),
         b'g' => StaleEntries::read(value).map(drop),
         b'h' => StoredLease::read(value).map(|lease| _ = lease.accepted_at()),

@@ -16,7 +16,7 @@ use windlass_redis_link::reply::{Reply, is_text, unexpected_reply};
 use crate::codec::names::{OVERLAP, STORED_PENDING, STORED_READY, STORED_SCHEDULED};
 use crate::codec::schedule::{definition, instants, read_definition, read_record};
 use crate::codec::{damaged, text};
-use crate::enqueue::{duplicate, moved_to};
+use crate::enqueue::{existing, moved_to};
 use crate::partition::{Partition, number_arg, text_arg};
 use crate::script::Script;
 
@@ -218,7 +218,7 @@ fn read_ran(text: &str, id: JobId, level: DurabilityLevel) -> Result<Ran> {
         STORED_READY => JobState::Ready,
         STORED_SCHEDULED => JobState::Scheduled,
         STORED_PENDING => JobState::Pending,
-        _ => return duplicate(text, level).map(Ran::Enqueued),
+        _ => return existing(text, level).map(Ran::Enqueued),
     };
     Ok(Ran::Enqueued(Enqueued::Accepted { id, state, level }))
 }

@@ -65,6 +65,7 @@ macro_rules! scripts {
 
 scripts! {
     accept: "accept.lua",
+    amend: "amend.lua",
     audit_begin: "audit/begin.lua",
     audit_claims: "audit/claims.lua",
     audit_count: "audit/count.lua",
@@ -189,6 +190,8 @@ libraries! {
     "stale",
     "state",
     "stats",
+    "store_jobs",
+    "tombstone",
     "waiters",
     "waiting",
     "workers/registry",

@@ -1,8 +1,9 @@
 //! audit: finds and repairs damage that a crash cannot cause, but a manual edit of the file can.
 //!
 //! One row per job rules out most inconsistencies. What remains is checked page by page: running
-//! jobs without an open claim or lease, claims with wrong counts, payloads without a job, schedules that
-//! follow ended jobs, and finally stats that disagree with the rows.
+//! jobs without an open claim or lease, claims with wrong counts, payloads without a job, tombstones that
+//! cannot be read or whose unique key an unfinished job has, schedules that follow ended jobs, and finally stats that
+//! disagree with the rows.
 
 use rusqlite::{Connection, params};
 use windlass_core::limits::{CLAIM_MAX, SCAN_PAGE};
@@ -14,6 +15,7 @@ use crate::read::{self, invalid_cursor};
 use crate::row::{JobMeta, state_of};
 use crate::sql::Sql;
 use crate::stats::Counters;
+use crate::tombstone::{AFTER_KEYS, KEY_MARK, Tombstone};
 use crate::transaction::{QueueRow, QueueTx};
 
 /// Claims per page, so that a page has at most `SCAN_PAGE` jobs.
@@ -27,6 +29,8 @@ pub(crate) enum AuditStage {
     Claims(u64),
     /// Large payloads after this key.
     Payloads(i64),
+    /// Tombstones after this name.
+    Tombstones(String),
     /// Schedules after this name.
     Schedules(String),
     Stats,
@@ -41,6 +45,7 @@ impl AuditStage {
             Some(("jobs", rest)) => Some(Self::Jobs(Some(Cursor(rest.to_owned())))),
             Some(("claims", number)) => number.parse().ok().map(Self::Claims),
             Some(("payloads", key)) => key.parse().ok().map(Self::Payloads),
+            Some(("tombstones", name)) => Some(Self::Tombstones(name.to_owned())),
             Some(("schedules", name)) => Some(Self::Schedules(name.to_owned())),
             Some(("stats", _)) => Some(Self::Stats),
             _ => None,
@@ -55,6 +60,7 @@ impl AuditStage {
             }
             Self::Claims(number) => format!("claims:{number}"),
             Self::Payloads(key) => format!("payloads:{key}"),
+            Self::Tombstones(name) => format!("tombstones:{name}"),
             Self::Schedules(name) => format!("schedules:{name}"),
             Self::Stats => "stats:".to_owned(),
         })
@@ -69,6 +75,7 @@ impl QueueTx<'_> {
             AuditStage::Jobs(from) => self.audit_jobs(from.as_ref(), &mut audited)?,
             AuditStage::Claims(after) => self.audit_claims(*after, &mut audited.repairs)?,
             AuditStage::Payloads(after) => self.audit_payloads(*after, &mut audited.repairs)?,
+            AuditStage::Tombstones(after) => self.audit_tombstones(after, &mut audited.repairs)?,
             AuditStage::Schedules(after) => {
                 let last = self.audit_schedules(after, &mut audited.repairs)?;
                 last.map_or(AuditStage::Stats, |name| {
@@ -170,8 +177,36 @@ impl QueueTx<'_> {
         }
         let last = seen.last().filter(|_| seen.len() == SCAN_PAGE);
         Ok(
-            last.map_or(AuditStage::Schedules(String::new()), |(key, _)| {
+            last.map_or(AuditStage::Tombstones(String::new()), |(key, _)| {
                 AuditStage::Payloads(*key)
+            }),
+        )
+    }
+
+    /// Deletes tombstones that cannot be read, and those of unique keys that an unfinished job has.
+    fn audit_tombstones(&mut self, after: &str, repairs: &mut Vec<Repair>) -> TxResult<AuditStage> {
+        let page = "queue = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+        let seen = Tombstone::select(self.db, page, params![self.queue.key, after, SCAN_PAGE])?;
+        for tombstone in &seen {
+            let holder = match tombstone.key() {
+                Some(key) => self.holder(key)?,
+                None => None,
+            };
+            let name = tombstone.name.trim_start_matches(KEY_MARK);
+            if !tombstone.is_readable() {
+                self.drop_stored_tombstone(&tombstone.name)?;
+                let message = format!("deleted the tombstone of {name}");
+                repairs.push(repair("tombstone_unreadable", None, &message));
+            } else if let Some(job) = holder {
+                self.drop_stored_tombstone(&tombstone.name)?;
+                let message = format!("the unique key {name} is not held by an ended job as well");
+                repairs.push(repair("unique_key_held_twice", Some(&job), &message));
+            }
+        }
+        let last = seen.last().filter(|_| seen.len() == SCAN_PAGE);
+        Ok(
+            last.map_or(AuditStage::Schedules(String::new()), |tombstone| {
+                AuditStage::Tombstones(tombstone.name.clone())
             }),
         )
     }
@@ -236,6 +271,9 @@ fn count(db: &Connection, queue: &QueueRow) -> TxResult<Counters> {
     };
     counters.tombstones = rows("tombstone")?;
     counters.schedules = rows("schedule")?;
+    let keys = "SELECT count(*) FROM tombstone WHERE queue = ?1 AND id >= ?2 AND id < ?3";
+    let params = params![queue.key, KEY_MARK.to_string(), AFTER_KEYS.to_string()];
+    counters.held_keys = db.value(keys, params)?.unwrap_or_default();
     Ok(counters)
 }
 

@@ -9,6 +9,7 @@ use crate::error::TxResult;
 use crate::read;
 use crate::row::JobMeta;
 use crate::sql::Sql;
+use crate::tombstone::Remembered;
 use crate::transaction::QueueTx;
 
 impl QueueTx<'_> {
@@ -24,6 +25,13 @@ impl QueueTx<'_> {
             Target::Ids(ids) => named(ids.clone()),
             Target::UniqueKey(key) => {
                 let Some(job) = self.holder(key.as_str())? else {
+                    if change == Change::Delete
+                        && let Some(id) = self.free_key(key.as_str())?
+                    {
+                        let (id, changed) = (Some(id), Changed::Done);
+                        let items = vec![ChangedJob { id, changed }];
+                        return Ok(Page { items, next: None });
+                    }
                     let (id, changed) = (None, Changed::NotFound);
                     let items = vec![ChangedJob { id, changed }];
                     return Ok(Page { items, next: None });
@@ -110,14 +118,18 @@ impl QueueTx<'_> {
             return Ok(Changed::WrongState(job.state));
         }
         if let Some(key) = &job.unique_key
-            && let Some(holder) = self.holder(key)?
+            && let Some(holder) = self.key_holder(key)?
+            && holder != *id
         {
-            return Ok(Changed::Conflict(holder.id));
+            return Ok(Changed::Conflict(holder));
         }
         let counters = &mut self.queue.counters;
         counters.remove_finished(job.state, job.bytes());
         counters.resize(job.error_bytes, 0);
-        self.drop_tombstone(id)?;
+        self.drop_tombstone(Remembered::Id(id))?;
+        if let Some(key) = &job.unique_key {
+            self.drop_tombstone(Remembered::Key(key))?;
+        }
         self.db.run(
             "UPDATE job SET attempt = 1, expiries = 0, error = NULL, reason = NULL,
                             expires_at = NULL, finished_at = NULL
@@ -139,13 +151,41 @@ impl QueueTx<'_> {
     fn delete(&mut self, id: &JobId) -> TxResult<Changed> {
         match self.find(id)? {
             Some(job) if !job.state.is_final() => return Ok(Changed::WrongState(job.state)),
-            Some(job) => self.delete_finished(&job)?,
-            None if self.tombstone_state(id)?.is_none() => return Ok(Changed::NotFound),
+            Some(job) => {
+                self.delete_finished(&job)?;
+                // Another job may hold the key by now.
+                if let Some(key) = &job.unique_key
+                    && self.key_holder(key)?.as_ref() == Some(id)
+                {
+                    self.drop_tombstone(Remembered::Key(key))?;
+                }
+            }
+            None if self.remembered(Remembered::Id(id))?.is_none() => {
+                return Ok(Changed::NotFound);
+            }
             None => {}
         }
-        self.drop_tombstone(id)?;
+        self.drop_tombstone(Remembered::Id(id))?;
         self.changed();
         Ok(Changed::Done)
+    }
+
+    /// Frees a key that is held after its job ended, and deletes the job if it is stored. Returns its id.
+    fn free_key(&mut self, key: &str) -> TxResult<Option<JobId>> {
+        let name = Remembered::Key(key);
+        let Some(reply) = self.remembered(name)? else {
+            return Ok(None);
+        };
+        self.drop_tombstone(name)?;
+        self.changed();
+        let id = reply.id().clone();
+        // The id may be another job's by now.
+        let is_its_job =
+            |job: JobMeta| job.state.is_final() && job.unique_key.as_deref() == Some(key);
+        if self.find(&id)?.is_some_and(is_its_job) {
+            self.delete(&id)?;
+        }
+        Ok(Some(id))
     }
 
     fn promote(&mut self, id: &JobId) -> TxResult<Changed> {

@@ -179,6 +179,10 @@ impl QueueTx<'_> {
                 ],
             )?;
         }
+        for Picked { key, .. } in picked.iter().filter(|picked| picked.frees_key) {
+            let sql = "UPDATE job SET unique_key = NULL, unique_for_ms = NULL WHERE key = ?1";
+            self.db.run(sql, [key])?;
+        }
         for Picked { job, .. } in picked {
             self.count_move(&job.id, job.priority, JobState::Ready, JobState::Running);
         }

@@ -16,9 +16,10 @@ use crate::SqliteStore;
 use crate::error::TxResult;
 use crate::lease;
 use crate::read;
-use crate::row::{self, Blobs, read_id, state_of, token_of};
+use crate::row::{self, Blobs, job_id, read_id, token_of};
 use crate::schedule;
 use crate::sql::Sql;
+use crate::tombstone::Tombstone;
 use crate::transaction::QueueRow;
 
 #[async_trait]
@@ -44,15 +45,28 @@ fn dump(db: &Connection, name: &QueueName, clock_us: u64) -> TxResult<Option<Que
         .filter_map(|job| Some((job.unique_key.clone()?, job.id.clone())))
         .collect();
     unique_keys.sort();
+    let (mut tombstones, mut held_keys, mut amendments) = (vec![], vec![], vec![]);
+    let condition = "queue = ?1 AND until > ?2 ORDER BY id";
+    for tombstone in Tombstone::select(db, condition, params![queue.key, now_ms])? {
+        let key = tombstone.key().map(row::unique_key).transpose()?;
+        let Tombstone { name, reply, until } = tombstone;
+        let reply = reply?;
+        let (id, state) = (reply.id().clone(), reply.state());
+        match key {
+            Some(key) => held_keys.push((key, id, state, until)),
+            None if reply.is_duplicate() => tombstones.push((id, state, until)),
+            None => amendments.push((job_id(&name)?, reply, until)),
+        }
+    }
     Ok(Some(QueueDump {
         ready: Priority::all()
             .map(|priority| lanes(db, &queue, priority))
             .collect::<TxResult<_>>()?,
         jobs,
         unique_keys,
-        tombstones: tombstones(db, &queue, now_ms)?,
-        held_keys: Vec::new(),
-        amendments: Vec::new(),
+        tombstones,
+        held_keys,
+        amendments,
         schedules: schedule::select(db, "queue = ?1 ORDER BY name", [queue.key])?,
         leases: leases(db, &queue)?,
         claims: claims(db, &queue, now_ms)?,
@@ -75,21 +89,6 @@ fn lanes(
         )
     };
     Ok((lane(0)?, lane(1)?))
-}
-
-fn tombstones(
-    db: &Connection,
-    queue: &QueueRow,
-    now_ms: u64,
-) -> TxResult<Vec<(JobId, JobState, Timestamp)>> {
-    db.rows(
-        "SELECT id, state, until FROM tombstone WHERE queue = ?1 AND until > ?2 ORDER BY id",
-        params![queue.key, now_ms],
-        |row| {
-            let until = Timestamp::from_ms(row.get(2)?);
-            Ok((read_id(row, 0)?, state_of(row.get(1)?)?, until))
-        },
-    )
 }
 
 fn leases(db: &Connection, queue: &QueueRow) -> TxResult<Vec<LeaseDump>> {

@@ -1,23 +1,45 @@
-//! enqueue: deduplicates by id and by unique key.
+//! enqueue: deduplicates by id and by unique key; `amend` changes the job that has them.
 
 use rusqlite::{CachedStatement, params};
 use windlass_core::store::DurabilityLevel;
 use windlass_core::time::as_ms;
-use windlass_core::{Due, Enqueued, JobId, JobState, NewJob};
+use windlass_core::{Enqueued, JobId, JobState, NewJob};
 
 use crate::error::{TxError, TxResult};
 use crate::read;
 use crate::row::{self, INLINE_BYTES_MAX, JobMeta, NAMED_BY_SCHEDULE, state_number};
 use crate::sql::Sql;
+use crate::tombstone::Remembered;
 use crate::transaction::QueueTx;
 
 /// Inserts a new job unless its id exists.
 const INSERT: &str = "INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries, \
     created_at, due_at, expires_at, is_named, keep_outcome, cancel_requested, kind, \
-    unique_key, retry, timeout_ms, headers, payload_bytes, payload) \
+    unique_key, retry, timeout_ms, headers, payload_bytes, payload, unique_for_ms) \
     VALUES (?1, ?2, ?3, ?4, 1, ?5, 1, 0, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12, ?13, ?14, ?15, \
-    ?16, ?17) \
+    ?16, ?17, ?18) \
     ON CONFLICT (queue, id) DO NOTHING";
+
+/// What has the id or the unique key of a new job.
+#[derive(Debug)]
+pub(crate) enum Existing {
+    Job(JobMeta),
+    /// The reply that a tombstone remembers.
+    Remembered(Enqueued),
+}
+
+impl Existing {
+    /// The reply to an enqueue that changes nothing.
+    pub(crate) fn reply(self, level: DurabilityLevel) -> Enqueued {
+        match self {
+            Self::Job(JobMeta { id, state, .. }) => Enqueued::Duplicate { id, state, level },
+            Self::Remembered(mut reply) => {
+                *reply.level_mut() = level;
+                reply
+            }
+        }
+    }
+}
 
 impl QueueTx<'_> {
     pub(crate) fn enqueue(
@@ -29,7 +51,10 @@ impl QueueTx<'_> {
         let enqueued = jobs
             .iter()
             .map(|job| self.enqueue_one(job, level, &mut insert));
-        enqueued.collect()
+        let enqueued = enqueued.collect::<TxResult<_>>()?;
+        // Amendments are remembered. Producers alone must not exceed the limit.
+        self.prune_tombstones(self.kept * 2)?;
+        Ok(enqueued)
     }
 
     fn enqueue_one(
@@ -85,7 +110,10 @@ impl QueueTx<'_> {
         if !self.insert(new, state, named, insert)? {
             return Ok(false);
         }
-        self.drop_tombstone(&new.id)?;
+        self.drop_tombstone(Remembered::Id(&new.id))?;
+        if let Some(key) = &new.unique_key {
+            self.drop_tombstone(Remembered::Key(key.as_str()))?;
+        }
         let counters = &mut self.queue.counters;
         counters.enter(state, new.priority);
         counters.resize(0, new.payload.len() as u64);
@@ -100,35 +128,53 @@ impl QueueTx<'_> {
         Ok(true)
     }
 
-    /// The reply if `new` duplicates an existing job: by id, then by unique key.
+    /// The reply if the id of `new` or, failing that, its unique key is in use or remembered. It may change the
+    /// waiting job that has it.
     fn duplicate(&mut self, new: &NewJob, level: DurabilityLevel) -> TxResult<Option<Enqueued>> {
-        let Some((id, state)) = self.existing(new)? else {
+        let Some(existing) = self.existing(new)? else {
             return Ok(None);
         };
-        // The caller wants to wait for the existing job, so its outcome must be kept.
-        if new.keep_outcome && !state.is_final() {
-            let sql = "UPDATE job SET keep_outcome = 1
-                       WHERE queue = ?1 AND id = ?2 AND keep_outcome = 0";
-            if self.db.run(sql, params![self.queue.key, id.as_str()])? > 0 {
-                self.changed();
-            }
+        if let Existing::Job(job) = &existing
+            && let Some(reply) = self.amend(job, new, level)?
+        {
+            return Ok(Some(reply));
         }
-        Ok(Some(Enqueued::Duplicate { id, state, level }))
+        let reply = existing.reply(level);
+        // The caller wants to wait for the existing job, so its outcome must be kept. A job that ended with
+        // the id of the call has none to keep.
+        let is_ended = reply.state().is_final() && *reply.id() == new.id;
+        if new.keep_outcome && !is_ended {
+            self.keep_outcome_of(reply.id())?;
+        }
+        Ok(Some(reply))
     }
 
-    /// The job that `new` duplicates: by id, then by unique key.
-    pub(crate) fn existing(&self, new: &NewJob) -> TxResult<Option<(JobId, JobState)>> {
-        if let Some(job) = self.find(&new.id)? {
-            return Ok(Some((job.id, job.state)));
+    /// Makes an unfinished job keep its outcome.
+    pub(crate) fn keep_outcome_of(&mut self, id: &JobId) -> TxResult<()> {
+        let sql = "UPDATE job SET keep_outcome = 1
+                   WHERE queue = ?1 AND id = ?2 AND keep_outcome = 0 AND state < 3";
+        if self.db.run(sql, params![self.queue.key, id.as_str()])? > 0 {
+            self.changed();
         }
-        if let Some(state) = self.tombstone_state(&new.id)? {
-            return Ok(Some((new.id.clone(), state)));
+        Ok(())
+    }
+
+    /// What has the id of `new` or, failing that, its unique key.
+    pub(crate) fn existing(&self, new: &NewJob) -> TxResult<Option<Existing>> {
+        if let Some(job) = self.find(&new.id)? {
+            return Ok(Some(Existing::Job(job)));
+        }
+        if let Some(reply) = self.remembered(Remembered::Id(&new.id))? {
+            return Ok(Some(Existing::Remembered(reply)));
         }
         let Some(key) = &new.unique_key else {
             return Ok(None);
         };
-        let holder = self.holder(key.as_str())?;
-        Ok(holder.map(|job| (job.id, job.state)))
+        if let Some(job) = self.holder(key.as_str())? {
+            return Ok(Some(Existing::Job(job)));
+        }
+        let held = self.remembered(Remembered::Key(key.as_str()))?;
+        Ok(held.map(Existing::Remembered))
     }
 
     /// The live job that holds a unique key.
@@ -146,8 +192,6 @@ impl QueueTx<'_> {
         insert: &mut CachedStatement<'_>,
     ) -> TxResult<bool> {
         let now = self.now.ms();
-        let mut retry = new.retry;
-        retry.until = retry.until.map(|until| Due::At(until.resolve(self.now)));
         let is_large = new.payload.len() > INLINE_BYTES_MAX;
         let written = insert.execute(params![
             self.queue.key,
@@ -162,21 +206,19 @@ impl QueueTx<'_> {
             new.keep_outcome,
             new.kind.as_ref().map(|kind| kind.as_str()),
             new.unique_key.as_ref().map(|key| key.as_str()),
-            row::write_policy(&retry),
+            row::write_policy(&new.retry.resolve(self.now)),
             new.timeout.map(as_ms),
             row::write_headers(&new.headers),
             new.payload.len(),
             (!is_large).then_some(new.payload.as_ref()),
+            row::write_hold(new.unique_until, new.unique_for),
         ])?;
         if written == 0 {
             return Ok(false);
         }
         self.queue.back += 1;
         if is_large {
-            self.db.run(
-                "INSERT INTO large_payload (job, bytes) VALUES (?1, ?2)",
-                params![self.db.last_insert_rowid(), new.payload.as_ref()],
-            )?;
+            self.add_large_payload(self.db.last_insert_rowid(), &new.payload)?;
         }
         Ok(true)
     }

@@ -8,7 +8,7 @@ use windlass_core::{Bytes, JobId, JobLease, JobState, Priority, Timestamp};
 
 use crate::error::TxResult;
 use crate::lease::CLEAR_LEASE;
-use crate::row::{JobMeta, job_id, priority_of, sql_number, state_number, state_of};
+use crate::row::{JobMeta, priority_of, sql_number, state_number};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
@@ -34,7 +34,8 @@ impl<'a> FastPath<'a> {
                 "SELECT key, priority, is_named, payload IS NULL,
                      payload_bytes + ifnull(octet_length(error), 0)
                  FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3
-                     AND token_nonce = ?4 AND NOT (keep_outcome AND ?5) AND is_named < 2",
+                     AND token_nonce = ?4 AND NOT (keep_outcome AND ?5) AND is_named < 2
+                     AND unique_for_ms IS NULL",
             )?,
             delete: db.prepare_cached("DELETE FROM job WHERE key = ?1")?,
         })
@@ -55,7 +56,7 @@ impl QueueTx<'_> {
     }
 
     /// The fast path of completion: deletes a leased job of which nothing is kept. Returns false if
-    /// the token is not current, the job must be kept, or it has a schedule.
+    /// the token is not current, the job must be kept, its key stays held, or it has a schedule.
     pub(crate) fn succeed_fast(
         &mut self,
         lease: &JobLease,
@@ -83,7 +84,7 @@ impl QueueTx<'_> {
         self.queue.counters.total.succeeded += 1;
         self.count_departure(*token);
         self.note_end(id, JobState::Running, priority, JobState::Succeeded);
-        if is_named && self.add_tombstone(id, JobState::Succeeded)? {
+        if is_named && self.remember_end(id, JobState::Succeeded)? {
             self.kept += 1;
         }
         Ok(true)
@@ -119,13 +120,14 @@ impl QueueTx<'_> {
         end: &Ending<'_>,
     ) -> TxResult<()> {
         self.note_end(&job.id, job.state, job.priority, state);
-        let is_remembered = job.is_named && self.add_tombstone(&job.id, state)?;
+        let is_remembered = job.is_named && self.remember_end(&job.id, state)?;
+        let is_key_held = self.hold_key(job, state)?;
         if is_kept {
             self.keep(job, state, end)?;
         } else {
             self.remove(job)?;
         }
-        self.kept += usize::from(is_kept || is_remembered);
+        self.kept += usize::from(is_kept || is_remembered) + usize::from(is_key_held);
         self.end_in_schedule(job, Some(state))
     }
 
@@ -176,6 +178,12 @@ impl QueueTx<'_> {
         Ok(())
     }
 
+    pub(crate) fn add_large_payload(&mut self, key: i64, bytes: &[u8]) -> TxResult<()> {
+        let sql = "INSERT INTO large_payload (job, bytes) VALUES (?1, ?2)";
+        self.db.run(sql, params![key, bytes])?;
+        Ok(())
+    }
+
     pub(crate) fn drop_large_payload(&mut self, key: i64) -> TxResult<()> {
         self.db
             .run("DELETE FROM large_payload WHERE job = ?1", [key])?;
@@ -187,49 +195,6 @@ impl QueueTx<'_> {
         let counters = &mut self.queue.counters;
         counters.remove_finished(job.state, job.bytes());
         self.remove(job)
-    }
-
-    /// Stores a tombstone for a caller-chosen id. Returns false if `dedup_for` is zero.
-    fn add_tombstone(&mut self, id: &JobId, state: JobState) -> TxResult<bool> {
-        if self.queue.settings.dedup_for.is_zero() {
-            return Ok(false);
-        }
-        self.drop_tombstone(id)?;
-        self.db.run(
-            "INSERT INTO tombstone (queue, id, state, until) VALUES (?1, ?2, ?3, ?4)",
-            params![
-                self.queue.key,
-                id.as_str(),
-                state_number(state),
-                self.now.ms().plus(self.queue.settings.dedup_for).as_ms(),
-            ],
-        )?;
-        self.queue.counters.tombstones += 1;
-        Ok(true)
-    }
-
-    /// The final state of a job that has a tombstone.
-    pub(crate) fn tombstone_state(&self, id: &JobId) -> TxResult<Option<JobState>> {
-        if self.queue.counters.tombstones == 0 {
-            return Ok(None);
-        }
-        self.db.first(
-            "SELECT state FROM tombstone WHERE queue = ?1 AND id = ?2 AND until > ?3",
-            params![self.queue.key, id.as_str(), self.now_ms()],
-            |row| state_of(row.get(0)?),
-        )
-    }
-
-    /// Deletes the tombstone of an id, if any.
-    pub(crate) fn drop_tombstone(&mut self, id: &JobId) -> TxResult<()> {
-        if self.queue.counters.tombstones == 0 {
-            return Ok(());
-        }
-        let sql = "DELETE FROM tombstone WHERE queue = ?1 AND id = ?2";
-        let dropped = self.db.run(sql, params![self.queue.key, id.as_str()])?;
-        let counters = &mut self.queue.counters;
-        counters.tombstones = counters.tombstones.saturating_sub(dropped as u64);
-        Ok(())
     }
 
     /// Prunes twice as many jobs and ids as this verb added, so that finished jobs stay within their
@@ -253,14 +218,7 @@ impl QueueTx<'_> {
                 pruned += 1;
             }
         }
-        let mut forgotten = 0;
-        while pruned + forgotten < limit
-            && let Some(id) = self.oldest_prunable_tombstone()?
-        {
-            self.drop_tombstone(&id)?;
-            self.changed();
-            forgotten += 1;
-        }
+        let mut forgotten = self.prune_tombstones(limit - pruned)?;
         forgotten += self.prune_claims(limit - pruned - forgotten)?;
         Ok((pruned as u64, forgotten as u64))
     }
@@ -285,21 +243,6 @@ impl QueueTx<'_> {
                       ORDER BY finished_at, id LIMIT 1";
         let params = params![self.queue.key, state_number(state), ended_by];
         JobMeta::first(self.db, oldest, params)
-    }
-
-    fn oldest_prunable_tombstone(&self) -> TxResult<Option<JobId>> {
-        if self.queue.counters.tombstones == 0 {
-            return Ok(None);
-        }
-        let is_over = self.queue.counters.tombstones > self.queue.settings.dedup_max;
-        // Only the first is read: with a condition, SQLite would scan them all when none matches.
-        let first = self.db.first(
-            "SELECT id, until FROM tombstone WHERE queue = ?1 ORDER BY until, id LIMIT 1",
-            [self.queue.key],
-            |row| Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?)),
-        )?;
-        let first = first.filter(|(_, until)| is_over || *until <= self.now_ms());
-        first.map(|(id, _)| job_id(&id)).transpose()
     }
 
     /// Deletes claims that finished long ago.

@@ -24,10 +24,11 @@
 //! them together; `reader` reads; both have a `time_limit`. `wakeup` notifies other processes through
 //! sockets in a `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and
 //! `sql` runs a statement, and `row` maps a stored job (tests limit the statements: `plans`, `steps`). Each verb has a file:
-//! `enqueue`, `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`, `schedule`; `reap`, `finish`,
+//! `enqueue` (and `amend`, `tombstone`), `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`, `schedule`; `reap`, `finish`,
 //! `maintenance` and `audit` run without a request for a particular job. `read` serves readers,
 //! `workers` is the registry, `store` implements the contract, `error` maps errors of SQLite.
 
+mod amend;
 mod audit;
 mod backup;
 mod change;
@@ -62,6 +63,7 @@ mod stats;
 mod steps;
 mod store;
 mod time_limit;
+mod tombstone;
 mod transaction;
 mod wakeup;
 mod workers;

@@ -20,13 +20,15 @@ pub(crate) struct Picked {
     /// Its position in its lane.
     pub(crate) position: i64,
     expires_at: Option<u64>,
+    /// It holds its unique key only until it starts.
+    pub(crate) frees_key: bool,
     /// What the worker receives.
     pub(crate) job: ClaimedJob,
 }
 
 /// The columns of a [`Picked`]. A claim reads few columns, because it reads them for every job.
 const COLUMNS: &str = "key, position, expires_at, id, kind, payload, headers, priority, attempt, \
-    expiries, retry, timeout_ms, created_at, due_at";
+    expiries, retry, timeout_ms, created_at, due_at, unique_for_ms";
 
 /// Before the first suspect of a priority, and before its other jobs: lane and position.
 const SUSPECTS: (u8, i64) = (0, i64::MIN);
@@ -164,6 +166,7 @@ impl Picked {
             key,
             position: row.get(1)?,
             expires_at: row.get(2)?,
+            frees_key: row.get::<_, Option<i64>>(14)? == Some(row::UNTIL_START),
             job,
         })
     }

@@ -9,12 +9,13 @@ use std::time::Duration;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, StatementStatus};
 use windlass_core::store::{
-    Claimer, Fraction, Overlap, PlannedInstant, Refill, Rule, Run, ScheduleChange, UniqueKey,
+    Claimer, Fraction, OnDuplicate, Overlap, PlannedInstant, Refill, Retry, Rule, Run,
+    ScheduleChange, UniqueKey, UniqueUntil,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Clock, Due, Filter, JobId, JobLease, JobState, LeaseTime,
-    ManualClock, NewJob, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target,
-    Timestamp,
+    ManualClock, NewJob, Priority, QueueName, Renewal, Result, Schedule, ScheduleName, Store,
+    Target, Timestamp,
 };
 
 use crate::{Options, SqliteStore, steps};
@@ -114,6 +115,7 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
         .enqueue(&q, vec![late.clone().id(JobId::new("late")?), late])
         .await?;
 
+    duplicates(store, &q).await?;
     outcomes(store, &q).await?;
     clock.advance(Duration::from_secs(10));
     let claim = store.claim(&q, ClaimRequest::single(3)).await?;
@@ -134,6 +136,41 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
 
 fn job_lease(claim: &Claim, index: usize) -> JobLease {
     JobLease::new(claim.jobs[index].id.clone(), claim.token)
+}
+
+/// Replaces and postpones jobs, frees a key at the start, and holds keys after the end.
+async fn duplicates(store: &SqliteStore, q: &QueueName) -> Result<()> {
+    let job = |id: &str, key: &str| {
+        let job = NewJob::new(vec![7; 3000]).id(JobId::new(id).unwrap());
+        let job = job.priority(Priority::new(0).unwrap()).keep_outcome();
+        job.unique_key(UniqueKey::new(key).unwrap())
+    };
+    let hour = Duration::from_secs(3600);
+    let until_start = job("until start", "start").unique_until(UniqueUntil::Start);
+    let held = ["a", "b"].map(|id| job(id, id).unique_for(hour));
+    store.enqueue(q, vec![until_start]).await?;
+    store.enqueue(q, held.to_vec()).await?;
+    let claim = store.claim(q, ClaimRequest::single(3)).await?;
+    let claim = claim.expect("jobs are ready");
+    assert_eq!(claim.jobs.len(), 3);
+    let done = (0..2).map(|index| job_lease(&claim, index).completion());
+    store.complete(q, done.collect(), None).await?;
+    let mut failure = job_lease(&claim, 2).failure("no");
+    failure.retry = Retry::Permanent;
+    store.fail(q, vec![failure]).await?;
+    store.enqueue(q, vec![job("c", "a")]).await?;
+    let by_key = Target::UniqueKey(UniqueKey::new("a")?);
+    store.change(q, Change::Delete, &by_key, None).await?;
+    let dead = Target::Ids(vec![JobId::new("b")?]);
+    store.change(q, Change::Retry, &dead, None).await?;
+
+    store.enqueue(q, vec![job("waiting", "waiting")]).await?;
+    for (id, on_duplicate) in ["r", "p", "rp"].iter().zip(&OnDuplicate::ALL[1..]) {
+        let call = job(id, "waiting").on_duplicate(*on_duplicate);
+        let reply = store.enqueue(q, vec![call.delay(hour)]).await?;
+        assert!(!reply[0].is_duplicate(), "{reply:?}");
+    }
+    Ok(())
 }
 
 async fn outcomes(store: &SqliteStore, q: &QueueName) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rusqlite::{Connection, Params, Row};
-use windlass_core::limits::SUSPECT_AFTER;
+use windlass_core::limits::{FUTURE_MAX, SUSPECT_AFTER};
 use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey, UniqueUntil};
 use windlass_core::time::as_ms;
 use windlass_core::{
@@ -19,6 +19,9 @@ pub(crate) const INLINE_BYTES_MAX: usize = 2048;
 
 /// The value of `is_named` of a job that a schedule enqueued.
 pub(crate) const NAMED_BY_SCHEDULE: i64 = 2;
+
+/// The value of `unique_for_ms` of a job that frees its unique key when it starts.
+pub(crate) const UNTIL_START: i64 = -1;
 
 /// The columns of a job that verbs need to decide. Damage in the others does not prevent a change.
 #[derive(Debug, Clone)]
@@ -43,17 +46,21 @@ pub(crate) struct JobMeta {
     pub(crate) error_bytes: u64,
     pub(crate) result_bytes: u64,
     pub(crate) schedule: Option<ScheduleName>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) unique_until: UniqueUntil,
+    pub(crate) unique_for: Option<Duration>,
 }
 
 /// The columns of a [`JobMeta`].
 const META_COLUMNS: &str = "key, id, state, priority, attempt, expiries, due_at, expires_at, \
     accepted_at, token_number, token_nonce, is_named, keep_outcome, cancel_requested, unique_key, \
     retry, payload_bytes, payload IS NULL, ifnull(octet_length(error), 0), \
-    ifnull(octet_length(result), 0)";
+    ifnull(octet_length(result), 0), created_at, unique_for_ms";
 
 impl JobMeta {
     fn read(row: &Row<'_>) -> TxResult<Self> {
         let (id, named) = (read_id(row, 1)?, row.get(11)?);
+        let (unique_until, unique_for) = hold_of(row.get(21)?)?;
         Ok(Self {
             key: row.get(0)?,
             schedule: schedule_of(&id, named)?,
@@ -75,6 +82,9 @@ impl JobMeta {
             is_large: row.get(17)?,
             error_bytes: row.get(18)?,
             result_bytes: row.get(19)?,
+            created_at: Timestamp::from_ms(row.get(20)?),
+            unique_until,
+            unique_for,
         })
     }
 
@@ -127,7 +137,7 @@ pub(crate) fn lane_of(expiries: u32) -> u8 {
 }
 
 /// The other columns of a job, without the payload and result.
-const OTHER_COLUMNS: &str = "created_at, started_at, finished_at, worker, kind, timeout_ms, \
+const OTHER_COLUMNS: &str = "started_at, finished_at, worker, kind, timeout_ms, \
     headers, progress, reason, error";
 
 /// Whether payload and result are read as well.
@@ -154,8 +164,8 @@ pub(crate) fn select_jobs(
         let meta = JobMeta::read(row)?;
         let mut job = read_job(row, &meta, queue)?;
         if blobs == Blobs::Read {
-            job.result = row.get::<_, Option<Vec<u8>>>(30)?.map(Bytes::from);
-            job.payload = Some(payload(db, meta.key, row.get(31)?)?);
+            job.result = row.get::<_, Option<Vec<u8>>>(31)?.map(Bytes::from);
+            job.payload = Some(payload(db, meta.key, row.get(32)?)?);
         }
         Ok((meta, job))
     })
@@ -183,29 +193,29 @@ fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
         priority: meta.priority,
         attempt: meta.attempt,
         expiries: meta.expiries,
-        created_at: Timestamp::from_ms(row.get(20)?),
+        created_at: meta.created_at,
         due_at: Timestamp::from_ms(meta.due_at),
         expires_at: meta.expires_at.map(Timestamp::from_ms),
-        started_at: time(21)?,
+        started_at: time(22)?,
         accepted_at: meta.accepted_at.map(Timestamp::from_ms),
-        finished_at: time(22)?,
+        finished_at: time(23)?,
         token: meta.token,
         lease_until: None,
-        worker: optional(row, 23, "worker", |text| BootId::new(text).ok())?,
+        worker: optional(row, 24, "worker", |text| BootId::new(text).ok())?,
         is_named: meta.is_named,
         keep_outcome: meta.keep_outcome,
         is_cancel_requested: meta.cancel_requested,
-        kind: read_kind(row, 24)?,
-        unique_key: optional(row, 14, "unique key", |text| UniqueKey::new(text).ok())?,
-        unique_until: UniqueUntil::End,
-        unique_for: None,
+        kind: read_kind(row, 25)?,
+        unique_key: text(row, 14)?.map(unique_key).transpose()?,
+        unique_until: meta.unique_until,
+        unique_for: meta.unique_for,
         schedule: meta.schedule.clone(),
         retry: meta.policy()?,
-        timeout: row.get::<_, Option<u64>>(25)?.map(Duration::from_millis),
-        headers: read_headers(row, 26)?,
-        progress: optional(row, 27, "progress", parse_progress)?,
-        reason: optional(row, 28, "reason", Reason::from_text)?,
-        error: row.get(29)?,
+        timeout: row.get::<_, Option<u64>>(26)?.map(Duration::from_millis),
+        headers: read_headers(row, 27)?,
+        progress: optional(row, 28, "progress", parse_progress)?,
+        reason: optional(row, 29, "reason", Reason::from_text)?,
+        error: row.get(30)?,
         result: None,
         payload: None,
     })
@@ -242,6 +252,11 @@ pub(crate) fn read_headers(row: &Row<'_>, index: usize) -> TxResult<Headers> {
 /// Parses a stored job id.
 pub(crate) fn job_id(text: &str) -> TxResult<JobId> {
     JobId::new(text).map_err(|_| TxError::corrupt("job id", text))
+}
+
+/// Parses a stored unique key.
+pub(crate) fn unique_key(text: &str) -> TxResult<UniqueKey> {
+    UniqueKey::new(text).map_err(|_| TxError::corrupt("unique key", text))
 }
 
 /// Parses a stored queue name.
@@ -281,6 +296,28 @@ pub(crate) fn state_of(number: i64) -> TxResult<JobState> {
 
 pub(crate) fn priority_of(number: u8) -> TxResult<Priority> {
     Priority::new(number).map_err(|_| TxError::corrupt("priority", number))
+}
+
+/// How long a job holds its unique key at least, in milliseconds, or that it frees it when it starts; `None` for
+/// the default. It never does both.
+pub(crate) fn write_hold(until: UniqueUntil, unique_for: Option<Duration>) -> Option<i64> {
+    match until {
+        UniqueUntil::Start => Some(UNTIL_START),
+        UniqueUntil::End => unique_for.map(|time| as_ms(time).cast_signed()),
+    }
+}
+
+pub(crate) fn hold_of(number: Option<i64>) -> TxResult<(UniqueUntil, Option<Duration>)> {
+    match number {
+        None => Ok((UniqueUntil::End, None)),
+        Some(UNTIL_START) => Ok((UniqueUntil::Start, None)),
+        Some(ms) => {
+            let time = u64::try_from(ms).ok().map(Duration::from_millis);
+            let time = time.filter(|time| *time <= FUTURE_MAX);
+            let time = time.ok_or_else(|| TxError::corrupt("time of a unique key", ms))?;
+            Ok((UniqueUntil::End, Some(time)))
+        }
+    }
 }
 
 /// A policy as text; `None` for the default.

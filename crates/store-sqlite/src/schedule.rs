@@ -130,8 +130,8 @@ impl QueueTx<'_> {
         level: DurabilityLevel,
     ) -> TxResult<Ran> {
         let new = self.job_at(name, instant, id)?;
-        if let Some((id, state)) = self.existing(&new)? {
-            return Ok(Ran::Enqueued(Enqueued::Duplicate { id, state, level }));
+        if let Some(existing) = self.existing(&new)? {
+            return Ok(Ran::Enqueued(existing.reply(level)));
         }
         let firing = self.enqueue_scheduled(name, &new, overlap)?;
         let at = self.now.ms();

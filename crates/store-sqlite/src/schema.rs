@@ -14,10 +14,17 @@ pub(crate) const SCHEMA: &str = concat!(include_str!("schema.sql"), include_str!
 
 /// What version 2 adds to version 1, and what removes it again.
 const UPGRADE: &str = concat!(
-    "ALTER TABLE queue ADD COLUMN fires_at INTEGER;",
+    "ALTER TABLE queue ADD COLUMN fires_at INTEGER;
+     ALTER TABLE job ADD COLUMN unique_for_ms INTEGER;
+     ALTER TABLE tombstone ADD COLUMN job TEXT;
+     ALTER TABLE tombstone ADD COLUMN reply TEXT;",
     include_str!("schedule.sql"),
 );
-const DOWNGRADE: &str = "ALTER TABLE queue DROP COLUMN fires_at; DROP TABLE schedule;";
+const DOWNGRADE: &str = "ALTER TABLE queue DROP COLUMN fires_at;
+    ALTER TABLE job DROP COLUMN unique_for_ms;
+    ALTER TABLE tombstone DROP COLUMN job;
+    ALTER TABLE tombstone DROP COLUMN reply;
+    DROP TABLE schedule;";
 
 /// The definition of each object, by type and name.
 type Schema = BTreeMap<(String, String), String>;

@@ -46,7 +46,8 @@ CREATE TABLE job (
     error         TEXT,
     result        BLOB,
     payload_bytes INTEGER NOT NULL,
-    payload       BLOB               -- NULL if it is in large_payload
+    payload       BLOB,              -- NULL if it is in large_payload
+    unique_for_ms INTEGER            -- how long the job holds its unique key at least; -1 until it starts
 ) STRICT;
 
 CREATE UNIQUE INDEX job_id ON job (queue, id);
@@ -110,12 +111,15 @@ CREATE TABLE departure (
     PRIMARY KEY (queue, number, id)
 ) STRICT, WITHOUT ROWID;
 
--- Caller-chosen ids of finished jobs, kept for deduplication.
+-- Kept for deduplication: caller-chosen ids of finished jobs, unique keys that are held after their job ended,
+-- and ids of enqueues that changed another job.
 CREATE TABLE tombstone (
     queue INTEGER NOT NULL,
-    id    TEXT NOT NULL,
+    id    TEXT NOT NULL,           -- a line feed precedes a unique key
     state INTEGER NOT NULL,
     until INTEGER NOT NULL,
+    job   TEXT,                    -- the id of the job, unless that is the id
+    reply TEXT,                    -- replaced or postponed; NULL for a duplicate
     PRIMARY KEY (queue, id)
 ) STRICT, WITHOUT ROWID;
 

@@ -31,6 +31,8 @@ pub(crate) struct Counters {
     pub(crate) ended: MinuteCount,
     pub(crate) pending: u64,
     pub(crate) schedules: u64,
+    /// Tombstones of unique keys.
+    pub(crate) held_keys: u64,
 }
 
 /// Finished jobs of one state.
@@ -56,6 +58,7 @@ impl Counters {
             .chain([&mut total.cancelled, &mut total.rescued])
             .chain(minutes.into_iter().flatten())
             .chain([&mut self.pending, &mut self.schedules])
+            .chain([&mut self.held_keys])
     }
 
     /// Adds the difference between counted and stored values of an earlier snapshot.

@@ -8,8 +8,9 @@ local function change_one(id, change)
 end
 
 -- Arguments after those of `call`: `ids`, count and ids; `key` and the unique key; `scan` and a filter.
--- Reply: next cursor (empty: done); then id and result per job.
-local function change_target(change)
+-- `free_key` frees a key that no live job holds and returns the id of the job that did. Reply: next cursor (empty: done);
+-- then id and result per job.
+local function change_target(change, free_key)
   local kind = ARGV[3]
   local reply = { '' }
   local function apply(id)
@@ -30,7 +31,8 @@ local function change_target(change)
     if id then
       apply(id)
     else
-      reply[2], reply[3] = '', 'not_found'
+      local freed = exists and free_key and free_key(ARGV[4])
+      reply[2], reply[3] = freed or '', freed and 'done' or 'not_found'
     end
   elseif exists then
     local ids, next_at = scan(read_filter(4))

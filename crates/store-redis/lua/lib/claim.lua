@@ -76,6 +76,17 @@ local function finish_all(request, token, taken)
   return table.concat(ids, '\n') .. '\n', now
 end
 
+-- Frees the key of a job that holds it only until it starts. The job then has no key.
+local function free_at_start(job)
+  local opts = decode_opts(job.encoded_opts)
+  if redis.call('HGET', k_unique, opts[UNIQUE_KEY] or '') == job.id then
+    redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
+  end
+  opts[UNIQUE_KEY], opts[UNTIL_START] = nil, nil
+  job.encoded_opts = encode_opts(opts)
+  redis.call('HSET', k_opts, job.id, job.encoded_opts)
+end
+
 local function hand_out(request, taken)
   local token = next_token(request)
   local expiring = {}
@@ -83,8 +94,12 @@ local function hand_out(request, taken)
     if is_watched then
       announce(taken[i].id, 'running')
     end
-    if taken[i].encoded_opts and string.find('\n' .. taken[i].encoded_opts, '\n' .. EXPIRES_AT, 1, true) then
+    local text = taken[i].encoded_opts and '\n' .. taken[i].encoded_opts
+    if text and string.find(text, '\n' .. EXPIRES_AT, 1, true) then
       expiring[#expiring + 1] = taken[i].id
+    end
+    if text and string.find(text, '\n' .. UNTIL_START .. '\n', 1, true) then
+      free_at_start(taken[i])
     end
   end
   if #expiring > 0 then

@@ -1,4 +1,4 @@
--- Decides what to do with each job of an enqueue. The script writes the collected changes afterwards.
+-- Decides what to do with each job of an enqueue. lib/store_jobs writes the collected changes afterwards.
 
 -- Each job has an id and a value, and a spec with OWN_SPECS.
 local args_per_job = ARGV[SPEC] == OWN_SPECS and 3 or 2
@@ -15,6 +15,7 @@ local stale_records = stats[STALE_ENTRIES] > 0
 local created = {} -- id -> state of jobs stored by this call
 local jobs, lanes, all_opts, new_unique, replies = {}, {}, {}, {}, {}
 local scheduled, expiring, expired_tombstones = {}, {}, {}
+local amend -- changes a waiting job instead: only in amend.lua
 
 -- A caller waits for an existing job: keep its outcome.
 local function await_outcome(id, state)
@@ -43,7 +44,7 @@ local function await_outcome(id, state)
   end
 end
 
--- Returns id and state of the existing job, looked up by id, then by unique key.
+-- Finds the existing job by id, then by unique key. Returns its id, and its state or the reply that is remembered.
 local function existing_job(i, id, key)
   if created[id] then
     return id, created[id]
@@ -52,16 +53,23 @@ local function existing_job(i, id, key)
     return id, state_of(id)
   end
   local tombstone = tombstones and tombstones[i]
-  if tombstone then
-    local state, until_ms = string.match(tombstone, '^(%l+) (%d+)$')
-    if state and tonumber(until_ms) > now then
-      return id, state
-    end
+  local reply, of = remembered(id, tombstone)
+  if reply then
+    return of, nil, reply
   end
   if key then
     local holder = new_unique[key] or redis.call('HGET', k_unique, key)
-    if holder then
-      return holder, created[holder] or state_of(holder)
+    local state = holder and (created[holder] or state_of(holder))
+    if state then
+      return holder, state
+    end
+    local name = HELD_KEY .. key
+    local held = tombstones and redis.call('HGET', k_tombstones, name)
+    reply, of = remembered(name, held)
+    if reply then
+      return of, nil, reply
+    elseif held then
+      expired_tombstones[#expired_tombstones + 1] = name
     end
   end
   if tombstone then
@@ -92,19 +100,29 @@ local function enqueue_one(i)
   local id, value, spec = ids[i], ARGV[FIRST_JOB + args_per_job * (i - 1) + 1], spec_of(i)
   local opts = decode_opts(spec)
   opts.header = header_of(value)
-  local existing, state = existing_job(i, id, opts[UNIQUE_KEY])
-  if existing and state then
-    if opts[KEEP_OUTCOME] then
-      await_outcome(existing, state)
+  local existing, state, reply = existing_job(i, id, opts[UNIQUE_KEY])
+  -- A generated id that exists is a repeat of the call that stored the job.
+  if state and opts[ON_DUPLICATE] and (existing ~= id or opts[CUSTOM_ID]) then
+    local amended = amend(id, existing, state, opts, value)
+    if amended then
+      return amended
     end
-    return DUPLICATE .. state .. ' ' .. existing
+  end
+  if existing then
+    local live = opts[KEEP_OUTCOME] and (state or created[existing] or state_of(existing))
+    if live then
+      await_outcome(existing, live)
+    end
+    return reply or DUPLICATE .. state .. ' ' .. existing
+  elseif opts[ONLY_EXISTING] then
+    return NOT_FOUND
   end
   opts[EXPIRES_AT] = opts[EXPIRES_AT] and digits(resolve(opts[EXPIRES_AT]))
   opts[DEADLINE] = opts[DEADLINE] and digits(resolve(opts[DEADLINE]))
   if not ids_carry_time or opts[CUSTOM_ID] then
     opts[ENQUEUED_AT] = digits(now)
   end
-  local reply = put(id, opts, opts[DUE_AT] and resolve(opts[DUE_AT]) or now)
+  reply = put(id, opts, opts[DUE_AT] and resolve(opts[DUE_AT]) or now)
   if opts[EXPIRES_AT] then
     expiring[#expiring + 1] = opts[EXPIRES_AT]
     expiring[#expiring + 1] = id

@@ -1,6 +1,15 @@
 -- Ends jobs, keeps their records within bounds, and prunes the rest.
 local kept_now = 0
 
+-- Holds the key of a job that ends until its time is over.
+local function hold_key(id, opts, state)
+  local until_ms = enqueued_at(id, opts) + tonumber(opts[UNIQUE_FOR])
+  if until_ms > now then
+    keep_tombstone(HELD_KEY .. opts[UNIQUE_KEY], state .. ' ' .. digits(until_ms) .. ' ' .. DUPLICATE .. id, until_ms)
+    kept_now = kept_now + 1
+  end
+end
+
 -- Ends a job that is not waiting and not claimed. `ending`: state, payload bytes; optional: started, reason, result.
 local function end_job(id, opts, ending)
   local state = ending.state
@@ -10,13 +19,14 @@ local function end_job(id, opts, ending)
   is_changed = true
   if opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY]) == id then
     redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
+    if opts[UNIQUE_FOR] and state ~= 'cancelled' then
+      hold_key(id, opts, state)
+    end
   end
   local has_tombstone = opts[CUSTOM_ID] and rule(DEDUP_FOR) > 0
   if has_tombstone then
     local until_ms = now + rule(DEDUP_FOR)
-    redis.call('HSET', k_tombstones, id, state .. ' ' .. digits(until_ms))
-    redis.call('ZADD', k_forgetting, until_ms, id)
-    need_full(until_ms)
+    keep_tombstone(id, state .. ' ' .. digits(until_ms), until_ms)
   end
   local error_bytes = redis.call('HSTRLEN', k_errors, id)
   if ending.is_kept then
@@ -99,27 +109,6 @@ local function prune_state(state, set_key, limit)
     pruned = pruned + 1
   end
   return pruned
-end
-
-local function prune_tombstones(limit)
-  local total = limit > 0 and redis.call('ZCARD', k_forgetting) or 0
-  if total == 0 then
-    return 0
-  end
-  local oldest = redis.call('ZRANGE', k_forgetting, 0, math.min(limit, total) - 1, 'WITHSCORES')
-  local ids = {}
-  for i = 1, #oldest, 2 do
-    if tonumber(oldest[i + 1]) > now and total - #ids <= rule(DEDUP_MAX) then
-      break
-    end
-    ids[#ids + 1] = oldest[i]
-  end
-  if #ids > 0 then
-    redis.call('ZREM', k_forgetting, unpack(ids))
-    redis.call('HDEL', k_tombstones, unpack(ids))
-    is_changed = true
-  end
-  return #ids
 end
 
 -- Claims are removed many at once: those closed before this second, less the time they are remembered.

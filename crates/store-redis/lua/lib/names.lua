@@ -35,7 +35,8 @@ local CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY = 'n', 'c', 'd'
 local RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME = 'r', 'l', 't', 'e', 'w'
 local ATTEMPT, EXPIRIES, GENERATION, HEADERS, IS_JSON = 'a', 'x', 'g', 'h', 'j'
 local UNTIL_START, UNIQUE_FOR = 'b', 'f' -- how long the unique key is held: until the first claim, or at least so long (ms)
-local ON_DUPLICATE, POSTPONE_MAX = 'o', 'm' -- only in the spec of an enqueue
+local ON_DUPLICATE, POSTPONE_MAX, ONLY_EXISTING = 'o', 'm', 'i' -- only in the spec of an enqueue
+local REPLACE, POSTPONE = 'r', 'p' -- in ON_DUPLICATE
 local IS_SCHEDULED = 's' -- a schedule enqueued the job
 local PRIORITY_DEFAULT, PRIORITY_LAST = 5, 9
 local MAX_ATTEMPTS, DELAY_FIRST, DELAY_MAX, HAS_JITTER = 1, 2, 3, 4 -- positions in a retry policy
@@ -62,6 +63,7 @@ local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of 
 -- Replies.
 local STORED_READY, STORED_SCHEDULED, STORED_PENDING, DUPLICATE, OVERLAP = 'r', 's', 'p', '=', '!'
 local REPLACED, POSTPONED = '~', '>'
+local NOT_FOUND = '' -- for a job that may only change an existing one
 local CLAIM_TOKEN, CLAIM_UNTIL, CLAIM_NEXT = 1, 2, 3 -- positions in the reply to a claim
 local CLAIM_VALUES, CLAIM_OPTS = 5, 6 -- plus twice the number of the job
 local NOTHING_FOUND, CLAIM_AGAIN, NEXT_DUE = 0, 1, -1 -- in CLAIM_NEXT; less the milliseconds until a job is due
@@ -78,12 +80,15 @@ local NOTIFY_WORK, NOTIFY_CANCEL = 'w', 'c'
 -- Limits.
 local CLAIM_MAX, CLAIM_BYTES_MAX = 100, 4194304 -- jobs and bytes of payload in a claim
 local CLAIM_TOMBSTONE = 60000 -- how long a closed claim is remembered (ms)
+local AMENDMENT_TOMBSTONE = 60000 -- how long an enqueue that changed another job is remembered (ms)
 local CLOCK_SLACK_US = 5000000 -- a clock further behind the mark was set back
+local ULID_DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
 local ULID_TRUST = 1000 -- how far the time in an id may be off (ms)
 local WAKE_MAX = 500
 
 -- Bytes.
 local TAB, PLUS, ZERO = 9, 43, 48
+local HELD_KEY = '\001' -- before a unique key that is the name of a tombstone; ids have no control characters
 local ANCHOR_BYTES = 65 -- above 64 bytes a value keeps a small hash a hash table
 local PENDING_SCORE = 'inf' -- of a pending job in `scheduled`
 local SUSPECT_LANE = 1099511627776 -- 2^40: the range of scores of one priority in `suspects`

@@ -89,6 +89,19 @@ local function load_reported_opts(id)
   return opts
 end
 
+-- When a job was enqueued: its opts have the time, or its id does.
+local function enqueued_at(id, opts)
+  if opts[ENQUEUED_AT] then
+    return tonumber(opts[ENQUEUED_AT])
+  end
+  local ms = 0
+  for i = 1, 10 do
+    local digit = string.find(ULID_DIGITS, string.sub(id, i, i), 1, true)
+    ms = ms * 32 + (digit or 1) - 1
+  end
+  return ms
+end
+
 -- The time after a delay, rounded up, so that it is never early. No delay means now.
 local function after(ms)
   return ms > 0 and math.ceil(now_us / 1000) + ms or now

@@ -1,9 +1,9 @@
 -- schedule/run: enqueues jobs of a schedule now, besides its instants.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling sleepers wake hints
--- uses: stats call notify opts state waiting plan lease finish cancel schedule/definition schedule/enqueue
+-- uses: stats call notify opts state waiting plan lease tombstone finish cancel schedule/definition schedule/enqueue
 -- flags:
 -- args: call slot and number, name; `now`, nonce, 1 to allow an overlap or 0; or `instants`, their count, and the instants (ms)
--- reply: a list, empty if there is no such schedule; else `found`, then per job STORED_READY, STORED_SCHEDULED, STORED_PENDING, `DUPLICATE STATE SPACE ID` of the existing job, or `OVERLAP ID` of the job that has not ended
+-- reply: a list, empty if there is no such schedule; else `found`, then per job STORED_READY, STORED_SCHEDULED, STORED_PENDING, `DUPLICATE STATE SPACE ID` of the existing job or the reply that is remembered, or `OVERLAP ID` of the job that has not ended
 local name, kind = ARGV[3], ARGV[4]
 local plan = load_plan(name)
 local definition = plan and load_definition(name)
@@ -13,9 +13,9 @@ end
 local STORED = { ready = STORED_READY, scheduled = STORED_SCHEDULED, pending = STORED_PENDING }
 
 local function run(instant, id, what, overlap)
-  local existing, holder = find_existing(id, unique_key_of(definition))
+  local existing = find_existing(id, unique_key_of(definition))
   if existing then
-    return DUPLICATE .. existing .. ' ' .. holder
+    return existing
   end
   local state = enqueue_scheduled(plan, definition, instant, id, overlap)
   remember(plan, instant, state and what or 'overlap')

@@ -1,9 +1,12 @@
-//! How jobs ended: the end records of kept jobs, and the tombstones of custom ids.
+//! How jobs ended: the end records of kept jobs, and the tombstones of ids and unique keys.
 
-use windlass_core::store::Reason;
-use windlass_core::{JobState, Result, Timestamp};
+use windlass_core::store::DurabilityLevel::Memory;
+use windlass_core::store::{Reason, UniqueKey};
+use windlass_core::{Enqueued, JobId, JobState, Result, Timestamp};
 
-use super::{damaged, text, time};
+use super::names::DUPLICATE;
+use super::{damaged, job_id, text, time};
+use crate::enqueue::existing;
 
 /// The end record of a finished job that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,24 +42,45 @@ impl EndRecord {
     }
 }
 
-/// The tombstone of a custom id, left when its job ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tombstone {
-    pub(crate) state: JobState,
-    /// When it is dropped.
-    pub(crate) until: Timestamp,
+/// The byte before a unique key that is the name of a tombstone.
+const HELD_KEY: u8 = 1;
+
+/// What is remembered of an id or a unique key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Tombstone {
+    /// The job with this id ended.
+    Id(JobId, JobState),
+    /// This key is held after the job with this id ended.
+    Key(UniqueKey, JobId, JobState),
+    /// The enqueue with this id changed another job, and got this reply.
+    Amendment(JobId, Enqueued),
 }
 
 impl Tombstone {
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
+    /// Decodes a tombstone, and when it is dropped.
+    pub(crate) fn read(name: &[u8], bytes: &[u8]) -> Result<(Self, Timestamp)> {
         const KIND: &str = "tombstone";
-        let (state, until) = text(KIND, bytes)?
-            .split_once(' ')
-            .ok_or_else(|| damaged(KIND, "missing field"))?;
-        Ok(Self {
-            state: final_state(KIND, state)?,
-            until: time(KIND, until)?,
-        })
+        let mut fields = text(KIND, bytes)?.splitn(3, ' ');
+        let mut field = || fields.next().unwrap_or_default();
+        let (state, until, job) = (field(), time(KIND, field())?, field());
+        let tombstone = match (name.strip_prefix(&[HELD_KEY]), job) {
+            (None, "") => Self::Id(job_id(KIND, name)?, final_state(KIND, state)?),
+            (None, _) => {
+                let split = job.split_at_checked(1);
+                let (code, id) = split.ok_or_else(|| damaged(KIND, "invalid reply"))?;
+                let reply = existing(&format!("{code}{state} {id}"), Memory);
+                let reply = reply.map_err(|_| damaged(KIND, "invalid reply"))?;
+                Self::Amendment(job_id(KIND, name)?, reply)
+            }
+            (Some(key), _) => {
+                let key = UniqueKey::new(text(KIND, key)?);
+                let key = key.map_err(|_| damaged(KIND, "invalid key"))?;
+                let id = job.strip_prefix(DUPLICATE).unwrap_or_default();
+                let id = job_id(KIND, id.as_bytes())?;
+                Self::Key(key, id, final_state(KIND, state)?)
+            }
+        };
+        Ok((tombstone, until))
     }
 }
 
@@ -114,13 +138,35 @@ mod tests {
 
     #[test]
     fn a_tombstone_is_read_or_rejected() {
-        let expected = Tombstone {
-            state: JobState::Succeeded,
-            until: at(7),
+        let id = |id: &str| JobId::new(id).unwrap();
+        let read = |name: &str, text: &str| Tombstone::read(name.as_bytes(), text.as_bytes());
+        let ended = Tombstone::Id(id("a b"), JobState::Succeeded);
+        assert_eq!(read("a b", "succeeded 7").unwrap(), (ended, at(7)));
+        let key = UniqueKey::new("a b").unwrap();
+        let held = Tombstone::Key(key, id("c d"), JobState::Dead);
+        assert_eq!(read("\x01a b", "dead 7 =c d").unwrap(), (held, at(7)));
+        let reply = Enqueued::Replaced {
+            id: id("c d"),
+            state: JobState::Ready,
+            level: Memory,
         };
-        assert_eq!(Tombstone::read(b"succeeded 7").unwrap(), expected);
-        for bad in ["", "succeeded", "succeeded ", "running 7", "dead 7 8"] {
-            assert!(Tombstone::read(bad.as_bytes()).is_err(), "{bad:?}");
+        let amendment = Tombstone::Amendment(id("a b"), reply);
+        assert_eq!(read("a b", "ready 7 ~c d").unwrap(), (amendment, at(7)));
+
+        for bad in [
+            "",
+            "succeeded",
+            "succeeded ",
+            "running 7",
+            "dead 7 8",
+            "ready 7 ~",
+        ] {
+            assert!(read("a", bad).is_err(), "{bad:?}");
         }
+        for bad in ["dead 7", "dead 7 =", "ready 7 =a", "dead 7 ~a", "dead 7 é"] {
+            assert!(read("\x01a", bad).is_err(), "{bad:?}");
+        }
+        assert!(read("\x01", "dead 7 =a").is_err());
+        assert!(read("a", "dead 7 é").is_err());
     }
 }

@@ -54,6 +54,10 @@ pub(crate) const IS_JSON: char = 'j';
 /// Letters of a spec that are not stored: what it does to a waiting job that has its id or unique key.
 pub(crate) const ON_DUPLICATE: char = 'o';
 pub(crate) const POSTPONE_MAX: char = 'm';
+/// The job may only change an existing one.
+pub(crate) const ONLY_EXISTING: char = 'i';
+pub(crate) const REPLACE: char = 'r';
+pub(crate) const POSTPONE: char = 'p';
 
 /// Prefixes of owners.
 pub(crate) const BOOT_OWNER: &str = "b:";
@@ -87,6 +91,8 @@ pub(crate) const STORED_PENDING: &str = "p";
 pub(crate) const DUPLICATE: &str = "=";
 pub(crate) const REPLACED: &str = "~";
 pub(crate) const POSTPONED: &str = ">";
+/// There is no job for `ONLY_EXISTING`.
+pub(crate) const NOT_FOUND: &str = "";
 pub(crate) const OVERLAP: &str = "!";
 
 /// The reply to a claim without jobs; of `NEXT_DUE` the milliseconds until a job is due are

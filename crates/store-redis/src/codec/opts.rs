@@ -3,14 +3,14 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use windlass_core::store::{Headers, Kind, UniqueKey, UniqueUntil};
+use windlass_core::store::{Headers, Kind, OnDuplicate, UniqueKey, UniqueUntil};
 use windlass_core::time::as_ms;
 use windlass_core::{Due, Error, JobId, NewJob, Priority, Result, RetryPolicy, Timestamp};
 
 use super::names::{
     ATTEMPT, CUSTOM_ID, DEADLINE, DUE_AT, ENQUEUED_AT, EXPIRES_AT, EXPIRIES, GENERATION, HEADERS,
-    IS_JSON, IS_SCHEDULED, KEEP_OUTCOME, KIND, PRIORITY, RETRY_POLICY, TIMEOUT, UNIQUE_FOR,
-    UNIQUE_KEY, UNTIL_START,
+    IS_JSON, IS_SCHEDULED, KEEP_OUTCOME, KIND, ON_DUPLICATE, POSTPONE, POSTPONE_MAX, PRIORITY,
+    REPLACE, RETRY_POLICY, TIMEOUT, UNIQUE_FOR, UNIQUE_KEY, UNTIL_START,
 };
 use super::{damaged, number, text, time};
 
@@ -25,7 +25,8 @@ const ULID_TIME_BYTES: usize = 10;
 /// Encodes the opts of a new job; empty if it has only defaults.
 ///
 /// The lines are stored as they are, except the times `DUE_AT`, `DEADLINE` and `EXPIRES_AT`: these are
-/// `MS`, or `+MS` from now, and the script resolves them by the store's clock.
+/// `MS`, or `+MS` from now, and the script resolves them by the store's clock; and `ON_DUPLICATE` and
+/// `POSTPONE_MAX`, which belong to the call.
 pub(crate) fn spec(job: &NewJob) -> String {
     let mut lines = String::new();
     if job.is_named {
@@ -59,7 +60,29 @@ pub(crate) fn spec(job: &NewJob) -> String {
         line(&mut lines, KEEP_OUTCOME, "");
     }
     write_headers(&mut lines, &job.headers);
+    if amends(job) {
+        write_amendment(&mut lines, job);
+    }
     lines
+}
+
+/// Whether a job may change a waiting one. A generated id is no other job's.
+pub(crate) fn amends(job: &NewJob) -> bool {
+    job.on_duplicate != OnDuplicate::Keep && (job.is_named || job.unique_key.is_some())
+}
+
+fn write_amendment(lines: &mut String, job: &NewJob) {
+    lines.push(ON_DUPLICATE);
+    if job.on_duplicate.replaces() {
+        lines.push(REPLACE);
+    }
+    if job.on_duplicate.postpones() {
+        lines.push(POSTPONE);
+    }
+    lines.push('\n');
+    if let Some(max) = job.postpone_max {
+        line(lines, POSTPONE_MAX, as_ms(max));
+    }
 }
 
 fn line(lines: &mut String, letter: char, value: impl std::fmt::Display) {

@@ -7,7 +7,7 @@ use windlass_core::{Clock, Enqueued, NewJob, Result, SystemClock};
 use super::enqueue::{key_of, partition_of_key};
 use super::{BATCH_MAX, Queue, disagreement};
 use crate::codec::opts;
-use crate::enqueue::duplicate;
+use crate::enqueue::existing;
 use crate::partition::{Partition, number_arg};
 
 /// A generated id younger than this was generated for this call.
@@ -15,6 +15,9 @@ const FRESH_MS: u64 = 1000;
 
 /// The existing jobs in one partition; `None` if it knows of fewer partitions than the caller.
 type Existing = Option<Vec<Option<Enqueued>>>;
+
+/// The reply about an existing job, and the number of its partition.
+pub(super) type Found = (usize, Enqueued);
 
 impl Queue {
     /// For each job the existing one in a partition that it belonged to with an earlier number of
@@ -25,7 +28,7 @@ impl Queue {
         jobs: &[(usize, NewJob)],
         count: u32,
         is_resend: bool,
-    ) -> Result<Vec<Option<Enqueued>>> {
+    ) -> Result<Vec<Option<Found>>> {
         if count == 1 {
             return Ok(vec![None; jobs.len()]);
         }
@@ -49,7 +52,7 @@ impl Queue {
         jobs: &[(usize, NewJob)],
         may_exist: &[usize],
         count: u32,
-    ) -> Result<Option<Vec<Option<Enqueued>>>> {
+    ) -> Result<Option<Vec<Option<Found>>>> {
         let batches = self.candidates(jobs, may_exist, count);
         let queries = batches.into_iter().enumerate();
         let queries = queries
@@ -58,14 +61,16 @@ impl Queue {
         let replies = self.in_partitions(
             queries.collect(),
             move |partition, (args, batch)| async move {
-                Ok((batch, partition.find(args, count).await?))
+                let found = partition.find(args, count).await?;
+                Ok((partition.number, batch, found))
             },
         );
         let mut found = vec![None; jobs.len()];
         for reply in replies.await {
-            let (batch, reply): (Vec<usize>, Existing) = reply?;
+            let (number, batch, reply): (u32, Vec<usize>, Existing) = reply?;
             let Some(reply) = reply else { return Ok(None) };
             for (at, existing) in batch.into_iter().zip(reply) {
+                let existing = existing.map(|existing| (number as usize, existing));
                 found[at] = found[at].take().or(existing);
             }
         }
@@ -138,8 +143,7 @@ impl Partition {
             }
             while !reply.is_empty() {
                 let text = reply.text()?;
-                let existing =
-                    (!text.is_empty()).then(|| duplicate(&text, DurabilityLevel::Memory));
+                let existing = (!text.is_empty()).then(|| existing(&text, DurabilityLevel::Memory));
                 found.push(existing.transpose()?);
             }
         }

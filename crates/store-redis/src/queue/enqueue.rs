@@ -9,6 +9,7 @@ use windlass_redis_link::{Link, deadline};
 
 use super::{BATCH_BYTES, BATCH_MAX, EnqueueReply, Queue, disagreement, partly_applied, worse};
 use crate::batcher::{BatchLimits, Batcher, aborted};
+use crate::codec::opts;
 use crate::partition::{Partition, distinct_runs};
 
 /// How often jobs are sent again because the queue grew meanwhile.
@@ -50,17 +51,25 @@ impl Queue {
         let mut batches: Vec<Vec<(usize, NewJob)>> =
             partitions.iter().map(|_| Vec::new()).collect();
         let existing = self.existing_jobs(&jobs, count, is_resend).await?;
+        let mut gone = Vec::new();
         for ((at, job), existing) in jobs.into_iter().zip(existing) {
-            if existing.is_some() {
-                replies[at] = existing;
-            } else {
-                batches[partition_of(&job, count)].push((at, job));
+            match existing {
+                None => batches[partition_of(&job, count)].push((at, job)),
+                Some((number, existing)) if opts::amends(&job) && is_waiting(&existing) => {
+                    replies[at] = partitions[number].amend_existing(&job, count).await?;
+                    if replies[at].is_none() {
+                        gone.push((at, job));
+                    }
+                }
+                Some((_, existing)) => replies[at] = Some(existing),
             }
         }
-        let (returned, most) = self.send(batches, count, replies).await?;
+        let (mut returned, most) = self.send(batches, count, replies).await?;
         if !returned.is_empty() {
             self.agree(count, most).await?;
         }
+        returned.extend(gone);
+        returned.sort_by_key(|(at, _)| *at);
         for partition in partitions.iter() {
             // In the background: the enqueue does not wait for it.
             if partition.is_large.swap(false, Ordering::Relaxed)
@@ -112,6 +121,11 @@ impl Queue {
         }
         failed.map_or(Ok((returned, most)), Err)
     }
+}
+
+/// Whether a job exists that an enqueue can replace or postpone.
+fn is_waiting(existing: &Enqueued) -> bool {
+    existing.is_duplicate() && existing.state().is_waiting()
 }
 
 /// The error of a call that may have stored some jobs.

@@ -8,7 +8,7 @@ use windlass_core::store::{Kind, Missed, Overlap, Rule, UniqueKey};
 use windlass_core::time::as_ms;
 use windlass_core::{Bytes, Due, NewJob, Priority, Schedule, ScheduleName};
 
-use crate::row::{read_policy, write_policy};
+use crate::row::{hold_of, read_policy, write_hold, write_policy};
 
 /// Whether two schedules are stored alike. The store keeps times in milliseconds.
 pub(super) fn is_same(one: &Schedule, other: &Schedule) -> bool {
@@ -39,6 +39,10 @@ pub(super) fn write(schedule: &Schedule) -> String {
             "unique_key",
             job.unique_key.as_ref().map(ToString::to_string),
         ),
+        (
+            "unique_for",
+            write_hold(job.unique_until, job.unique_for).map(|hold| hold.to_string()),
+        ),
         ("due", Some(write_due(job.due))),
         ("expires", job.expires.map(write_due)),
         ("retry", write_policy(&retry)),
@@ -66,6 +70,8 @@ pub(super) fn read(name: ScheduleName, text: &str, payload: Bytes) -> Option<Sch
     job.priority = Priority::new(field("priority")?.parse().ok()?).ok()?;
     job.kind = parse(field("kind"), |kind| Kind::new(kind).ok())?;
     job.unique_key = parse(field("unique_key"), |key| UniqueKey::new(key).ok())?;
+    let hold = parse(field("unique_for"), |hold| hold.parse().ok())?;
+    (job.unique_until, job.unique_for) = hold_of(hold).ok()?;
     job.due = read_due(field("due")?)?;
     job.expires = parse(field("expires"), read_due)?;
     job.retry = read_policy(field("retry")).ok()?;
@@ -124,6 +130,7 @@ fn read_due(text: &str) -> Option<Due> {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::store::UniqueUntil;
     use windlass_core::{RetryPolicy, Timestamp};
 
     use super::*;
@@ -152,8 +159,12 @@ mod tests {
         full.overlap = Overlap::Cancel;
         full.times = Some(4);
         full.set = Some("deploy.toml".to_owned());
+        let mut throttled = full.clone();
+        throttled.job.unique_for = Some(Duration::from_millis(1500));
+        let mut until_start = full.clone();
+        until_start.job.unique_until = UniqueUntil::Start;
 
-        for schedule in [plain, full] {
+        for schedule in [plain, full, throttled, until_start] {
             let payload = schedule.job.payload.clone();
             let text = write(&schedule);
             assert_eq!(read(name.clone(), &text, payload), Some(schedule), "{text}");

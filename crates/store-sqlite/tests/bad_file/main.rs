@@ -13,6 +13,7 @@ mod locked;
 mod path;
 mod planted;
 mod schedules;
+mod tombstones;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

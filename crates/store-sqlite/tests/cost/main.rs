@@ -68,7 +68,8 @@ const VERBS: &[Row<2>] = &[
     ("promote", 100, [0.01, 0.154]),
     ("fire", 100, [0.01, 0.42]),
     ("claim", 100, [0.01, 0.188]),
-    ("complete and claim", 100, [0.01, 0.276]),
+    // 0.276 before each job had the column `unique_for_ms`, one byte: 4 pages more for 500 jobs.
+    ("complete and claim", 100, [0.01, 0.284]),
     ("renew", 100, [0.01, 0.01]),
     ("enqueue of a kind", 100, [0.01, 0.172]),
     ("complete and claim of a kind", 100, [0.01, 0.3]),

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use windlass_core::store::Rule;
+use windlass_core::store::{OnDuplicate, Rule};
 use windlass_core::{
-    ClaimRequest, ErrorKind, Filter, JobState, NewJob, QueueName, Schedule, ScheduleName, Store,
+    ClaimRequest, Enqueued, ErrorKind, Filter, JobState, NewJob, QueueName, Schedule, ScheduleName,
+    Store,
 };
 use windlass_store_sqlite::{Options, SqliteStore};
 use windlass_testkit::paging;
@@ -30,6 +31,11 @@ const JOBS: &str = "
         is_named, keep_outcome, cancel_requested, payload_bytes, payload)
     VALUES (1, 'ready', 1, 5, 1, 1, 1, 0, 1, 1, 1, 0, 0, 3, x'010203'),
            (1, 'scheduled', 0, 5, 1, 2, 1, 0, 1, 9000000000000000, 0, 0, 0, 3, x'010203');";
+
+/// A remembered id, as version 1 writes it.
+const TOMBSTONE: &str = "
+    INSERT INTO tombstone (queue, id, state, until) VALUES (1, 'ended', 3, 9000000000000000);
+    UPDATE queue SET stats = '0 0 0 0 0 1 0 0 0 0 1 0 0 0 0 0 0 0 6 1 2 0 0 0 0 0 2 0 0 0 0';";
 
 /// Creates a store of version 1.
 fn old_store(sql: &str) -> (TempDir, PathBuf) {
@@ -77,6 +83,26 @@ async fn an_upgraded_store_has_its_jobs_and_can_have_schedules() {
     assert_eq!(claim.unwrap().jobs[0].id.as_str(), "ready");
     let stats = store.stats(&q).await.unwrap().unwrap();
     assert_eq!((stats.running, stats.schedules), (1, 1));
+}
+
+#[tokio::test]
+async fn an_upgraded_store_has_its_remembered_ids_and_can_replace_its_jobs() {
+    let (_folder, path) = old_store(&format!("{JOBS}{TOMBSTONE}"));
+    let (store, q) = (open(&path), queue());
+    let replacing = |id: &str| {
+        let job = NewJob::new("new").id(id.parse().unwrap());
+        job.on_duplicate(OnDuplicate::Replace)
+    };
+
+    let jobs = vec![replacing("ended"), replacing("ready")];
+    let replies = store.enqueue(&q, jobs).await.unwrap();
+
+    assert!(replies[0].is_duplicate());
+    assert!(matches!(replies[1], Enqueued::Replaced { .. }));
+    let (_, repairs) = paging::audit(&store, &q).await.unwrap();
+    assert_eq!(repairs, []);
+    let claim = store.claim(&q, ClaimRequest::single(5)).await.unwrap();
+    assert_eq!(claim.unwrap().jobs[0].payload, "new");
 }
 
 #[tokio::test]

@@ -38,23 +38,26 @@ end
 
 local expired_tombstone -- of an id that find_existing found free: removed when a job gets the id
 
--- The state and id of the job that has this id or, failing that, this unique key.
+-- The reply about the job that has this id or, failing that, this unique key.
 local function find_existing(id, key)
   local state = state_of(id)
   if state then
-    return state, id
+    return DUPLICATE .. state .. ' ' .. id
   end
   local tombstone = redis.call('HGET', k_tombstones, id)
   if tombstone then
-    local ended, until_ms = string.match(tombstone, '^(%l+) (%d+)$')
-    if ended and tonumber(until_ms) > now then
-      return ended, id
+    local reply = remembered(id, tombstone)
+    if reply then
+      return reply
     end
     expired_tombstone = id
   end
   local holder = key and redis.call('HGET', k_unique, key)
   state = holder and state_of(holder)
-  return state, holder
+  if state then
+    return DUPLICATE .. state .. ' ' .. holder
+  end
+  return key and remembered_key(key)
 end
 
 -- Applies the overlap policy to the jobs that have not ended. Returns whether there is room for another one.
@@ -97,12 +100,12 @@ local function enqueue_scheduled(plan, definition, instant, id, overlap)
   end
   local opts, due = opts_at(plan, definition, instant)
   if expired_tombstone == id then
-    redis.call('HDEL', k_tombstones, id)
-    redis.call('ZREM', k_forgetting, id)
+    drop_tombstone(id)
   end
   redis.call('HSET', k_jobs, id, '\n' .. definition.payload)
   if opts[UNIQUE_KEY] then
     redis.call('HSET', k_unique, opts[UNIQUE_KEY], id)
+    drop_tombstone(HELD_KEY .. opts[UNIQUE_KEY])
   end
   local state = due > now and 'scheduled' or 'ready'
   if overlap and overlap ~= 'allow' and plan.current then

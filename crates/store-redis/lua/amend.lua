@@ -1,0 +1,122 @@
+-- amend: enqueues jobs of which some replace or postpone a waiting job that has their id or unique key.
+-- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running final tombstones forgetting leases owners sleepers wake hints
+-- uses: stats call notify opts state waiting tombstone enqueue store_jobs
+-- flags:
+-- guards: lazy
+-- args: as in enqueue.lua. A spec may have ON_DUPLICATE (REPLACE, POSTPONE or both), POSTPONE_MAX (ms) and ONLY_EXISTING
+-- reply: as in enqueue.lua; or per job `REPLACED STATE SPACE ID` or `POSTPONED STATE SPACE ID` of the changed job, or NOT_FOUND if there is no job for ONLY_EXISTING
+local KEPT = { CUSTOM_ID, ENQUEUED_AT, DUE_AT, UNIQUE_KEY, UNTIL_START, UNIQUE_FOR, KEEP_OUTCOME, GENERATION, IS_SCHEDULED }
+local REPLACEABLE = { PRIORITY, KIND, RETRY_POLICY, TIMEOUT, HEADERS, IS_JSON }
+local amended_total = 0
+
+-- The new due time of a job, if the call postpones it.
+local function postponed_to(id, state, opts, spec)
+  if not string.find(spec[ON_DUPLICATE], POSTPONE, 1, true) then
+    return nil
+  end
+  local due, due_before = spec[DUE_AT] and resolve(spec[DUE_AT]) or now, nil
+  if spec[POSTPONE_MAX] then
+    due = math.min(due, enqueued_at(id, opts) + tonumber(spec[POSTPONE_MAX]))
+  end
+  if state == 'scheduled' then
+    due_before = redis.call('ZSCORE', k_scheduled, id)
+  end
+  due_before = tonumber(due_before or opts[DUE_AT]) or enqueued_at(id, opts)
+  return due > math.max(due_before, now) and due or nil
+end
+
+-- The opts of a job with the content of a spec.
+local function replaced_opts(opts, spec)
+  local new = { header = '' }
+  for i = 1, #KEPT do
+    new[KEPT[i]] = opts[KEPT[i]]
+  end
+  for i = 1, #REPLACEABLE do
+    new[REPLACEABLE[i]] = spec[REPLACEABLE[i]]
+  end
+  new[EXPIRES_AT] = spec[EXPIRES_AT] and digits(resolve(spec[EXPIRES_AT]))
+  new[DEADLINE] = spec[DEADLINE] and digits(resolve(spec[DEADLINE]))
+  return new
+end
+
+local function replace_value(id, value)
+  local errors = redis.call('HSTRLEN', k_errors, id)
+  if errors > 0 then
+    redis.call('HDEL', k_errors, id)
+  end
+  stats[BYTES] = stats[BYTES] + #value - 1 - payload_length(id) - errors
+  redis.call('HSET', k_jobs, id, value)
+end
+
+-- Whether a ready job with these opts has another lane than before.
+local function is_other_lane(opts, before)
+  return opts[PRIORITY] ~= before[PRIORITY] or is_suspect(opts) ~= is_suspect(before)
+end
+
+-- Saves the opts of a job that stays where it is.
+local function save_in_place(id, state, opts, before)
+  index_expiry(id, opts)
+  if state ~= 'ready' or before.header then
+    save_opts(id, opts)
+  else
+    -- Its entry says that it has opts.
+    redis.call('HSET', k_opts, id, encode_opts(opts))
+  end
+  is_changed = true
+end
+
+-- Changes a waiting job, as a call with the id `call_id` asks for. Returns nil if there is nothing to change.
+amend = function(call_id, id, state, spec, value)
+  if state == 'running' or KEEP[state] then
+    return nil
+  end
+  -- It may be one of them, and those before it must stay before it.
+  store_jobs()
+  local before = load_opts(id)
+  local due = postponed_to(id, state, before, spec)
+  local replaces = string.find(spec[ON_DUPLICATE], REPLACE, 1, true)
+  if not due and not replaces then
+    return nil
+  end
+  local opts = replaces and replaced_opts(before, spec) or before
+  opts[KEEP_OUTCOME] = spec[KEEP_OUTCOME] or before[KEEP_OUTCOME]
+  local moves = state == 'ready' and (due or is_other_lane(opts, before))
+  if replaces then
+    -- The entry in the list stays: it may not tell the fast scripts that the job has opts, so the value must.
+    local needs_care = state == 'ready' and not moves and not (before.header and is_inline(opts))
+    replace_value(id, needs_care and string.char(NEEDS_CARE) .. string.sub(value, 2) or value)
+  end
+  if moves then
+    remove_waiting(id, before, state)
+  elseif before[EXPIRES_AT] and not opts[EXPIRES_AT] then
+    redis.call('ZREM', k_expiring, id)
+  end
+  if due and state ~= 'pending' then
+    add_scheduled(id, opts, due)
+    save_opts(id, opts)
+    state = 'scheduled'
+  elseif moves then
+    add_ready(id, opts, false)
+    save_opts(id, opts)
+  else
+    opts[DUE_AT] = due and digits(due) or opts[DUE_AT]
+    save_in_place(id, state, opts, before)
+  end
+  local code = replaces and REPLACED or POSTPONED
+  if call_id ~= id then
+    local until_ms = now + AMENDMENT_TOMBSTONE
+    keep_tombstone(call_id, state .. ' ' .. digits(until_ms) .. ' ' .. code .. id, until_ms)
+    amended_total = amended_total + 1
+  end
+  return code .. state .. ' ' .. id
+end
+
+-- A key of the wrong type must fail the call before anything is written.
+redis.call('HLEN', k_errors)
+redis.call('HLEN', k_ghosts)
+redis.call('ZCARD', k_suspects)
+
+-- Remembered calls must stay within their bound without maintenance.
+return enqueue_all(function()
+  prune_tombstones(2 * amended_total)
+end)
