@@ -38,7 +38,7 @@ use crate::telemetry::Telemetry;
     windlass enqueue mail 'dear Ann' --delay 10m\n  \
     windlass enqueue mail - < letter.txt\n  \
     windlass enqueue mail 'dear Ann' --wait=1m\n  \
-    windlass enqueue index page-7 --unique-key page-7 --on-duplicate replace,postpone --delay 10s --postpone-max 1m\n  \
+    windlass enqueue index page-7 --unique-key page-7 --on-duplicate replace,postpone --delay 10s\n  \
     echo '{\"payload\":\"dear Ann\",\"priority\":1}' | windlass enqueue mail --ndjson -"
 )]
 pub(crate) struct Arguments {
