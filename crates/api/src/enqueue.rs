@@ -76,7 +76,7 @@ pub struct EnqueueRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     pub unique_until: Option<String>,
-    /// Hold the unique key at least this long from now, even if the job ends earlier
+    /// Hold the unique key at least this long after the enqueue, even if the job ends earlier
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub unique_for: Option<String>,
