@@ -102,7 +102,7 @@ impl Counts {
         let mut text = format!("{} accepted, {} duplicates", self.accepted, self.duplicates);
         for (count, what) in [(self.replaced, "replaced"), (self.postponed, "postponed")] {
             if count > 0 {
-                text.push_str(&format!(", {count} {what}"));
+                text = format!("{text}, {count} {what}");
             }
         }
         format!("{text}, {} invalid lines", self.bad)
@@ -192,7 +192,9 @@ impl Importer {
     fn print(&mut self, enqueued: &[Enqueued]) {
         let levels = enqueued.iter().map(Enqueued::level);
         self.lowest = levels.fold(self.lowest, DurabilityLevel::min);
-        enqueued.iter().for_each(|job| self.counts.add(job));
+        for job in enqueued {
+            self.counts.add(job);
+        }
         self.bar
             .set_message(format!("{} accepted", self.counts.accepted));
         let replies = enqueued
