@@ -134,8 +134,8 @@ mod tests {
     use super::*;
     use crate::limits::Limits;
 
-    fn refused(job: NewJob) -> String {
-        let error = Limits::default().check_job(&job).unwrap_err();
+    fn refused(job: &NewJob) -> String {
+        let error = Limits::default().check_job(job).unwrap_err();
         error.to_string()
     }
 
@@ -143,13 +143,13 @@ mod tests {
     fn options_that_contradict_each_other_are_refused() {
         let key = || NewJob::new("x").unique_key("k".parse().unwrap());
         let hour = Duration::from_secs(3600);
-        assert!(refused(NewJob::new("x").unique_for(hour)).contains("unique_for"));
+        assert!(refused(&NewJob::new("x").unique_for(hour)).contains("unique_for"));
         assert!(
-            refused(NewJob::new("x").unique_until(UniqueUntil::Start)).contains("unique_until")
+            refused(&NewJob::new("x").unique_until(UniqueUntil::Start)).contains("unique_until")
         );
-        assert!(refused(key().postpone_max(hour)).contains("postpone_max"));
+        assert!(refused(&key().postpone_max(hour)).contains("postpone_max"));
         let both = key().unique_for(hour).unique_until(UniqueUntil::Start);
-        assert!(refused(both).contains("unique_for"));
+        assert!(refused(&both).contains("unique_for"));
         let job = key()
             .unique_for(hour)
             .on_duplicate(OnDuplicate::ReplaceAndPostpone);

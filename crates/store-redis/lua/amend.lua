@@ -40,11 +40,8 @@ local function replaced_opts(opts, spec)
 end
 
 local function replace_value(id, value)
-  local errors = redis.call('HSTRLEN', k_errors, id)
-  if errors > 0 then
-    redis.call('HDEL', k_errors, id)
-  end
-  stats[BYTES] = stats[BYTES] + #value - 1 - payload_length(id) - errors
+  stats[BYTES] = stats[BYTES] + #value - 1 - payload_length(id) - redis.call('HSTRLEN', k_errors, id)
+  redis.call('HDEL', k_errors, id) -- it may be empty
   redis.call('HSET', k_jobs, id, value)
 end
 

@@ -77,11 +77,12 @@ local function check_key(id, state, opts)
   end
   local other = holder and holder ~= '' and state_of(holder)
   if other and not KEEP[other] and load_opts(holder)[UNIQUE_KEY] == opts[UNIQUE_KEY] then
-    opts[UNIQUE_KEY] = nil
+    opts[UNIQUE_KEY], opts[UNTIL_START], opts[UNIQUE_FOR] = nil, nil, nil
     save_opts(id, opts)
     report('unique_key_shared', id, holder)
   else
     redis.call('HSET', k_unique, opts[UNIQUE_KEY], id)
+    drop_tombstone(HELD_KEY .. opts[UNIQUE_KEY])
     report('unique_key_lost', id)
   end
 end

@@ -8,26 +8,41 @@ if not exists then
   return page_reply('')
 end
 local ENDED = { succeeded = true, dead = true, cancelled = true }
+local WAITING = { ready = true, scheduled = true, pending = true }
+local AMENDED = { [REPLACED] = true, [POSTPONED] = true }
 local check = {}
 
--- A tombstone has the end state of a job that ended, and a time.
-function check.tombstones(id, text)
-  local ended, until_ms = string.match(text, '^(%l+) (%d+)$')
-  local state = id ~= '' and state_of(id)
-  local is_live = state == 'ready' or state == 'scheduled' or state == 'running'
-  if not is_name(id) or not ENDED[ended] or not is_number(until_ms) or is_live then
-    redis.call('HDEL', k_tombstones, id)
-    redis.call('ZREM', k_forgetting, id)
-    report('tombstone_wrong', id)
+-- Whether a tombstone is readable and no job contradicts it.
+local function is_right(name, ended, code, job)
+  local key = string.match(name, '^' .. HELD_KEY .. '(.*)$')
+  if key then
+    return is_name(key) and code == DUPLICATE and is_name(job) and ENDED[ended] and redis.call('HEXISTS', k_unique, key) == 0
+  end
+  local state = is_name(name) and state_of(name)
+  if code then
+    return is_name(name) and not state and AMENDED[code] and WAITING[ended] and is_name(job)
+  end
+  return is_name(name) and ENDED[ended] and (not state or ENDED[state])
+end
+
+-- A tombstone has the end state of a job that ended, or the reply to an enqueue that changed a waiting job, and a time.
+function check.tombstones(name, text)
+  local ended, until_ms, rest = string.match(text, '^(%l+) (%d+)(.*)$')
+  local code, job = string.match(rest or '', '^ (.)(.+)$')
+  if not is_number(until_ms) or (rest ~= '' and not code) or not is_right(name, ended, code, job) then
+    redis.call('HDEL', k_tombstones, name)
+    redis.call('ZREM', k_forgetting, name)
+    report('tombstone_wrong', name)
     return
   end
+  local state = not code and state_of(name)
   if state and state ~= ended then
-    redis.call('HSET', k_tombstones, id, state .. ' ' .. until_ms)
-    report('tombstone_wrong', id)
+    redis.call('HSET', k_tombstones, name, state .. ' ' .. until_ms)
+    report('tombstone_wrong', name)
   end
-  if tonumber(redis.call('ZSCORE', k_forgetting, id) or -1) ~= tonumber(until_ms) then
-    redis.call('ZADD', k_forgetting, until_ms, id)
-    report('tombstone_wrong', id)
+  if tonumber(redis.call('ZSCORE', k_forgetting, name) or -1) ~= tonumber(until_ms) then
+    redis.call('ZADD', k_forgetting, until_ms, name)
+    report('tombstone_wrong', name)
   end
 end
 

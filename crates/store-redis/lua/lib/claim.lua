@@ -128,7 +128,7 @@ end
 
 -- Returns nil if there is nothing to hand out.
 local function pick_and_hand_out(request)
-  local seen = { skipped = 0, scanned = 0, bytes = 0, stale_room = STALE_SCAN_MAX }
+  local seen = { skipped = 0, scanned = 0, stale = 0, bytes = 0, stale_room = STALE_SCAN_MAX }
   local taken = pick(request, seen)
   if #taken == 0 then
     return nothing_found(seen)

@@ -50,7 +50,7 @@ local function existing_job(i, id, key)
     return id, created[id]
   end
   if stored_values[i] then
-    return id, state_of(id)
+    return id, (state_of(id))
   end
   local tombstone = tombstones and tombstones[i]
   local reply, of = remembered(id, tombstone)

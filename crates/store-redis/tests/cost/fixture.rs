@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::store::{Kind, Overlap, Rule};
+use windlass_core::store::{Kind, OnDuplicate, Overlap, Rule, UniqueKey};
 use windlass_core::{
     BootId, Claim, ClaimRequest, JobId, JobLease, LeaseTime, ManualClock, NewJob, QueueName,
     Renewal, Schedule, ScheduleName, Store, Timestamp,
@@ -62,6 +62,17 @@ impl Fixture {
 
     pub(crate) async fn enqueue(&mut self, jobs: usize, delay: Option<Duration>) {
         let batch = (0..jobs).map(|_| self.job(delay)).collect();
+        self.store.enqueue(&self.queue, batch).await.unwrap();
+    }
+
+    /// Enqueues jobs with the same unique keys in each call, and a delay.
+    pub(crate) async fn enqueue_keyed(&mut self, jobs: usize, on_duplicate: OnDuplicate) {
+        let keyed = |(n, job): (usize, NewJob)| {
+            let key = UniqueKey::new(format!("key-{n:05}")).unwrap();
+            job.unique_key(key).on_duplicate(on_duplicate)
+        };
+        let batch: Vec<_> = (0..jobs).map(|_| self.job(Some(DELAY))).collect();
+        let batch = batch.into_iter().enumerate().map(keyed).collect();
         self.store.enqueue(&self.queue, batch).await.unwrap();
     }
 

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use windlass_core::store::{
-    Fraction, Heartbeat, Retry, Run, ScheduleChange, UniqueKey, WorkerCommand,
+    Fraction, Heartbeat, OnDuplicate, Retry, Run, ScheduleChange, UniqueKey, WorkerCommand,
 };
 use windlass_core::{
     BootId, Change, ClaimRequest, Due, Filter, JobLease, JobState, LeaseTime, Mode, NewJob,
@@ -80,6 +80,22 @@ fn batch() -> Vec<NewJob> {
     ]
 }
 
+/// A batch that replaces, postpones and stores jobs.
+fn amendments() -> Vec<NewJob> {
+    let both = OnDuplicate::ReplaceAndPostpone;
+    let amending = |name: &str| job("amended").id(id(name)).on_duplicate(both);
+    vec![
+        amending("new-1").priority(Priority::new(3).unwrap()),
+        amending("new-2")
+            .unique_key(UniqueKey::new("key").unwrap())
+            .priority(Priority::new(7).unwrap())
+            .expires(Due::After(HOUR)),
+        amending("stale").delay(HOUR),
+        amending("new-3").unique_key(UniqueKey::new("new").unwrap()),
+        amending("old"),
+    ]
+}
+
 macro_rules! verbs {
     ($($name:literal $($several:ident)?: |$store:ident, $w:ident| $call:expr;)+) => {
         /// All of them.
@@ -96,6 +112,7 @@ macro_rules! verbs {
 verbs! {
     "enqueue": |s, w| s.enqueue(&w.q, batch());
     "enqueue fast path": |s, w| s.enqueue(&w.q, vec![job("plain").id(id("plain"))]);
+    "amend": |s, w| s.enqueue(&w.q, amendments());
     "enqueue nothing": |s, w| s.enqueue(&w.q, Vec::new());
     "claim": |s, w| s.claim(&w.q, request(w, 2));
     "claim again": |s, w| s.claim(&w.q, request(w, 1));

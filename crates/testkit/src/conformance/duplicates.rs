@@ -68,6 +68,27 @@ pub async fn a_replaced_job_has_the_new_content_and_keeps_its_id_and_times(
     Ok(())
 }
 
+pub async fn a_payload_is_replaced_by_a_larger_and_by_a_smaller_one(
+    fixture: &Fixture,
+) -> Result<()> {
+    fixture.enqueue(keyed("a")).await?;
+    for (n, bytes) in [10_000, 20_000, 3, 10_000].into_iter().enumerate() {
+        let mut new = replacing(&format!("b{n}"));
+        new.payload = vec![b'x'; bytes].into();
+        fixture.enqueue(new.clone()).await?;
+
+        assert_eq!(payload(fixture, "a").await?, new.payload);
+        let stats = fixture.snapshot().await?.stats;
+        assert_eq!(stats.bytes, bytes as u64);
+    }
+    let claim = fixture.take(1).await?;
+    assert_eq!(claim.jobs[0].payload.len(), 10_000);
+    fixture.complete(&claim).await?;
+    let (_, repairs) = crate::paging::audit(fixture.store.as_ref(), &fixture.queue).await?;
+    assert_eq!(repairs, []);
+    Ok(())
+}
+
 pub async fn a_replaced_job_starts_over(fixture: &Fixture) -> Result<()> {
     fixture.enqueue(keyed("a")).await?;
     let claim = fixture.take(1).await?;
@@ -403,6 +424,23 @@ pub async fn a_key_until_start_is_free_when_its_job_is_first_claimed(
     Ok(())
 }
 
+pub async fn every_job_of_a_claim_frees_its_key_until_start(fixture: &Fixture) -> Result<()> {
+    let jobs = |name: &str| -> Result<Vec<NewJob>> {
+        let job = |n| {
+            let job = named(&format!("{name}{n}")).unique_key(format!("key {n}").parse()?);
+            Ok(job.unique_until(UniqueUntil::Start))
+        };
+        (0..12).map(job).collect()
+    };
+    fixture.enqueue_all(jobs("a")?).await?;
+    assert_eq!(fixture.take(12).await?.jobs.len(), 12);
+
+    let replies = fixture.enqueue_all(jobs("b")?).await?;
+
+    assert!(replies.iter().all(Enqueued::is_accepted), "{replies:?}");
+    Ok(())
+}
+
 fn throttled(name: &str) -> NewJob {
     keyed(name).unique_for(secs(60))
 }
@@ -531,6 +569,19 @@ pub async fn held_keys_and_remembered_ids_share_a_limit(fixture: &Fixture) -> Re
     assert_eq!(dump.held_keys, []);
     let ids: Vec<_> = dump.tombstones.iter().map(|item| item.0.as_str()).collect();
     assert_eq!(ids, ["j1", "j2", "j3"]);
+    Ok(())
+}
+
+pub async fn of_a_key_and_an_id_that_expire_together_the_key_is_forgotten_first(
+    fixture: &Fixture,
+) -> Result<()> {
+    fixture.set("dedup_for=60s").await?;
+    fixture.set("dedup_max=1").await?;
+    fixture.enqueue(throttled("a")).await?;
+    fixture.complete(&fixture.take(1).await?).await?;
+
+    let dump = fixture.snapshot().await?;
+    assert_eq!((dump.held_keys.len(), dump.tombstones.len()), (0, 1));
     Ok(())
 }
 

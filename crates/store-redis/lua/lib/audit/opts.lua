@@ -29,6 +29,7 @@ end
 
 local VALID = {
   [CUSTOM_ID] = is_empty, [ENQUEUED_AT] = is_number, [DUE_AT] = is_number, [KIND] = is_name, [UNIQUE_KEY] = is_name,
+  [UNTIL_START] = is_empty, [UNIQUE_FOR] = is_number,
   [RETRY_POLICY] = is_policy, [DEADLINE] = is_number, [TIMEOUT] = is_number, [EXPIRES_AT] = is_number,
   [KEEP_OUTCOME] = is_empty, [EXPIRIES] = is_count, [GENERATION] = is_number, [IS_SCHEDULED] = is_empty, [HEADERS] = is_headers, [IS_JSON] = is_empty,
   [PRIORITY] = function(value) return is_number(value, PRIORITY_LAST) end,

@@ -191,3 +191,20 @@ fn opts_win_over_the_id_and_a_job_is_due_when_it_was_enqueued() {
     let named = Opts::read(b"n\n").unwrap();
     assert!(created_at(&id, &named).is_err());
 }
+
+#[test]
+fn a_spec_says_how_long_the_key_is_held_and_what_happens_to_another_job() {
+    let keyed = || NewJob::new("payload").unique_key(UniqueKey::new("k").unwrap());
+    let started = keyed().unique_until(UniqueUntil::Start);
+    assert_eq!(spec(&started), "uk\nb\n");
+    let read = |job: &NewJob| Opts::read(spec(job).as_bytes()).unwrap();
+    assert_eq!(read(&started).unique_until, UniqueUntil::Start);
+    let held = keyed().unique_for(secs(2));
+    assert_eq!(spec(&held), "uk\nf2000\n");
+    assert_eq!(read(&held).unique_for, Some(secs(2)));
+    let both = keyed().on_duplicate(OnDuplicate::ReplaceAndPostpone);
+    assert_eq!(spec(&both.postpone_max(secs(3))), "uk\norp\nm3000\n");
+    // No other job has a generated id.
+    let alone = NewJob::new("payload").on_duplicate(OnDuplicate::Replace);
+    assert_eq!(spec(&alone), "");
+}
