@@ -16,9 +16,10 @@ pub use self::record::{Occurrence, ScheduleEnd, ScheduleRecord, ScheduleTotals};
 pub use self::rule::{Rule, Times};
 use crate::due::Due;
 use crate::duplicate::OnDuplicate;
+use crate::enqueued::Enqueued;
 use crate::error::{Error, Result};
 use crate::headers::Headers;
-use crate::job::{Enqueued, NewJob};
+use crate::job::NewJob;
 use crate::limits::{
     CAUGHT_UP_MAX, FUTURE_MAX, INSTANTS_MAX, Limits, NUMBER_MAX, PAGE, PAST_MAX,
     SCHEDULE_JITTER_MAX, SCHEDULE_PAYLOAD_MAX,
