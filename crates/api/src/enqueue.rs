@@ -1,5 +1,6 @@
 //! The JSON form of a new job, and the reply to enqueue.
 
+mod deduplication;
 mod exported;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::store::{DurabilityLevel, Headers, Kind, UniqueKey};
+use windlass_core::store::{DurabilityLevel, Headers, Kind, OnDuplicate, UniqueUntil};
 use windlass_core::{
     Due, Enqueued, Error, JobId, JobState, NewJob, Priority, QueueName, Result, duration,
 };
@@ -20,6 +21,8 @@ use crate::request::number;
 use crate::retry::RetryDelays;
 use crate::timestamp;
 use crate::word::{self, Word};
+
+pub(crate) use deduplication::unique_until;
 
 /// A job to enqueue.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -43,7 +46,7 @@ pub struct EnqueueRequest {
     #[serde(skip)]
     #[arg(skip)]
     pub payload_bytes: Option<Bytes>,
-    /// Job id; enqueueing the same id again has no effect [default: generated]
+    /// Job id; enqueueing the same id again is a duplicate [default: generated]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, allow_hyphen_values = true)]
     pub id: Option<String>,
@@ -70,6 +73,23 @@ pub struct EnqueueRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub unique_key: Option<String>,
+    /// When the job frees its unique key: end or start [default: end]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    pub unique_until: Option<String>,
+    /// Hold the unique key at least this long after the enqueue, even if the job ends earlier
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    pub unique_for: Option<String>,
+    /// What to do if a waiting job has the id or unique key: keep it, replace its content, postpone it, or
+    /// replace,postpone [default: keep]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "ACTION", allow_hyphen_values = true)]
+    pub on_duplicate: Option<String>,
+    /// Never postpone a job to later than this after it was enqueued
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    pub postpone_max: Option<String>,
     /// Maximum number of attempts [default: 20]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -91,8 +111,8 @@ pub struct EnqueueRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(skip)]
     pub retry: Option<RetryDelays>,
-    /// Whether `id` was generated for this request: it is not remembered after the job has finished
-    /// (default: false).
+    /// Whether `id` was generated for this request: it is not remembered after the job has finished, and
+    /// a job that has it is never replaced or postponed by it (default: false).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(skip)]
     pub generated: Option<bool>,
@@ -151,6 +171,7 @@ impl EnqueueRequest {
             job.is_named = !self.generated.unwrap_or(false);
         }
         job.keep_outcome = self.keep_outcome.unwrap_or(false);
+        self.deduplicate(&mut job)?;
         if let Some(priority) = self.priority {
             job.priority = Priority::try_from(priority)?;
         }
@@ -161,7 +182,6 @@ impl EnqueueRequest {
             delays.apply(&mut job.retry)?;
         }
         job.kind = self.kind.map(Kind::new).transpose()?;
-        job.unique_key = self.unique_key.map(UniqueKey::new).transpose()?;
         job.due = due(
             self.delay.as_deref(),
             self.at.map(|at| at.text()).as_deref(),
@@ -210,6 +230,14 @@ impl From<NewJob> for EnqueueRequest {
             delay,
             at,
             unique_key: job.unique_key.map(|key| key.to_string()),
+            unique_until: Some(job.unique_until)
+                .filter(|until| *until != UniqueUntil::End)
+                .map(|until| until.to_string()),
+            unique_for: job.unique_for.map(duration::format),
+            on_duplicate: Some(job.on_duplicate)
+                .filter(|action| *action != OnDuplicate::Keep)
+                .map(|action| action.to_string()),
+            postpone_max: job.postpone_max.map(duration::format),
             max_attempts: Some(job.retry.max_attempts),
             timeout: job.timeout.map(duration::format),
             expires: job.expires.map(TimeValue::from),
@@ -247,15 +275,21 @@ pub fn due(delay: Option<&str>, at: Option<&str>) -> Result<Due> {
 /// The reply for one job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnqueueReply {
-    /// The job id. For a duplicate, that of the existing job.
+    /// The job id. For a duplicate, a replaced or a postponed job, that of the existing job.
     pub id: String,
     /// The queue.
     pub queue: String,
-    /// The state. For a duplicate, that of the existing job.
+    /// The state of that job.
     #[serde(deserialize_with = "word::read")]
     pub state: Word,
-    /// Whether the job is a duplicate: its id or unique key is already in use.
+    /// Whether the job is a duplicate: its id or unique key is already in use, and nothing was changed.
     pub duplicate: bool,
+    /// True if the content of the existing job was replaced.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaced: bool,
+    /// True if the due time of the existing job was moved, and nothing else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub postponed: bool,
     /// The durability of the job: `memory`, `replicated:N` or `synced`.
     pub durability: String,
 }
@@ -268,8 +302,15 @@ impl EnqueueReply {
             queue: queue.to_string(),
             state: enqueued.state().as_str(),
             duplicate: enqueued.is_duplicate(),
+            replaced: enqueued.is_replaced(),
+            postponed: enqueued.is_postponed(),
             durability: enqueued.level().to_string(),
         }
+    }
+
+    /// Returns whether the job was stored as a new one.
+    pub const fn is_accepted(&self) -> bool {
+        !self.duplicate && !self.replaced && !self.postponed
     }
 
     /// Converts the reply back.
@@ -285,10 +326,15 @@ impl EnqueueReply {
         };
         let unknown = || Error::invalid("durability", "unknown level", "update this client");
         let level = level.ok_or_else(unknown)?;
-        Ok(if self.duplicate {
-            Enqueued::Duplicate { id, state, level }
-        } else {
-            Enqueued::Accepted { id, state, level }
+        Ok(match self {
+            Self { replaced: true, .. } => Enqueued::Replaced { id, state, level },
+            Self {
+                postponed: true, ..
+            } => Enqueued::Postponed { id, state, level },
+            Self {
+                duplicate: true, ..
+            } => Enqueued::Duplicate { id, state, level },
+            _ => Enqueued::Accepted { id, state, level },
         })
     }
 

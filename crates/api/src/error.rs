@@ -88,11 +88,11 @@ impl Error {
         )
     }
 
-    /// No unfinished job has the unique key.
+    /// No job holds the unique key.
     pub fn unique_key_not_found(queue: &QueueName) -> Self {
         Self::new(
             Code::NotFound,
-            format!("no unfinished job in queue {queue} has this unique key"),
+            format!("no job in queue {queue} holds this unique key"),
             format!("list the jobs with `windlass job list {queue}`"),
         )
     }

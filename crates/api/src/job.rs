@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey};
+use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey, UniqueUntil};
 use windlass_core::time::as_ms;
 use windlass_core::{
     BootId, Error, Job, JobId, JobState, Priority, QueueName, Result, RetryPolicy, ScheduleName,
 };
 
+use crate::enqueue::unique_until;
 use crate::retry::RetryDelays;
 use crate::word::{self, Word};
 use crate::{content, timestamp};
@@ -37,6 +38,13 @@ pub struct JobReply {
     pub finished_at: Option<String>,
     pub timeout_ms: Option<u64>,
     pub unique_key: Option<String>,
+    /// `start` if the first claim frees the unique key. If it is missing, the end of the job does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "word::read_optional")]
+    pub unique_until: Option<Word>,
+    /// The unique key stays held at least this long after `created_at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique_for_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -126,6 +134,11 @@ impl JobReply {
             retry,
             timeout: self.timeout_ms.map(std::time::Duration::from_millis),
             unique_key: self.unique_key.map(UniqueKey::new).transpose()?,
+            unique_until: match self.unique_until {
+                None => UniqueUntil::End,
+                Some(text) => unique_until(text)?,
+            },
+            unique_for: self.unique_for_ms.map(std::time::Duration::from_millis),
             schedule: self.schedule.map(ScheduleName::new).transpose()?,
             keep_outcome: full.is_some_and(|full| full.keep_outcome),
             attempt: self.attempt,
@@ -206,6 +219,10 @@ impl From<&Job> for JobReply {
             finished_at: job.finished_at.map(timestamp::format),
             timeout_ms: job.timeout.map(as_ms),
             unique_key: job.unique_key.as_ref().map(ToString::to_string),
+            unique_until: Some(job.unique_until)
+                .filter(|until| *until != UniqueUntil::End)
+                .map(UniqueUntil::as_str),
+            unique_for_ms: job.unique_for.map(as_ms),
             schedule: job.schedule.as_ref().map(ToString::to_string),
             headers: header_map(&job.headers),
             payload,

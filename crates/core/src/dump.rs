@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::claim::Owner;
+use crate::enqueued::Enqueued;
 use crate::error::Result;
-use crate::job::{Enqueued, Job, JobState};
+use crate::job::{Job, JobState};
 use crate::name::{JobId, QueueName, UniqueKey};
 use crate::outcome::OutcomeStatus;
 use crate::queue::Stats;

@@ -15,7 +15,7 @@
 //! # Map
 //!
 //! In reading order: [`name`], [`time`] and [`due`] are small value types; [`job`] is the job itself;
-//! [`duplicate`] decides what an enqueue does to a job that has its id or unique key;
+//! [`duplicate`] decides what an enqueue does to a job that has its id or unique key, [`enqueued`] is its reply;
 //! [`retry`] computes when a failed job runs again; [`schedule`] enqueues jobs at its instants; [`token`], [`claim`] and [`outcome`] cover a lease from
 //! claim to outcome; [`change`] is what operators do to jobs; [`rate`] limits how many jobs a queue hands out;
 //! [`queue`], [`worker`] and [`maintenance`] are
@@ -30,6 +30,7 @@ pub mod due;
 pub mod dump;
 pub mod duplicate;
 pub mod duration;
+pub mod enqueued;
 pub mod error;
 pub mod headers;
 pub mod job;

@@ -16,9 +16,10 @@ pub use self::record::{Occurrence, ScheduleEnd, ScheduleRecord, ScheduleTotals};
 pub use self::rule::{Rule, Times};
 use crate::due::Due;
 use crate::duplicate::OnDuplicate;
+use crate::enqueued::Enqueued;
 use crate::error::{Error, Result};
 use crate::headers::Headers;
-use crate::job::{Enqueued, NewJob};
+use crate::job::NewJob;
 use crate::limits::{
     CAUGHT_UP_MAX, FUTURE_MAX, INSTANTS_MAX, Limits, NUMBER_MAX, PAGE, PAST_MAX,
     SCHEDULE_JITTER_MAX, SCHEDULE_PAYLOAD_MAX,
@@ -113,9 +114,9 @@ impl Schedule {
             let why = "the previous job holds the unique key, so no other job can wait for its end";
             return invalid(why, "omit the unique key, or use overlap skip or allow");
         }
-        if self.job.on_duplicate != OnDuplicate::Keep {
-            let why = "its jobs are duplicates or new, so on_duplicate has no effect";
-            return invalid(why, "omit on_duplicate");
+        if self.job.on_duplicate != OnDuplicate::Keep || self.job.postpone_max.is_some() {
+            let why = "its jobs are new or duplicates: they never replace or postpone another job";
+            return invalid(why, "omit on_duplicate and postpone_max");
         }
         if matches!(self.missed, Missed::All(count) if !(1..=CAUGHT_UP_MAX).contains(&count)) {
             return invalid("missed all: count out of range", "use 1 to 32");

@@ -14,10 +14,9 @@ pub use crate::claim::{
 };
 pub use crate::due::Due;
 pub use crate::duplicate::{OnDuplicate, UniqueUntil};
+pub use crate::enqueued::{DurabilityLevel, Enqueued};
 pub use crate::headers::Headers;
-pub use crate::job::{
-    DurabilityLevel, Enqueued, Fraction, Job, JobState, NewJob, Progress, Reason,
-};
+pub use crate::job::{Fraction, Job, JobState, NewJob, Progress, Reason};
 pub use crate::limits::Limits;
 pub use crate::maintenance::{Audited, Maintained, Repair};
 pub use crate::name::{BootId, JobId, Kind, QueueName, ScheduleName, UniqueKey};

@@ -103,7 +103,7 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
         workers.retain(|worker| grant.allows_worker(worker.queues.iter().map(String::as_str)));
     }
     let mut response = json(&reply)?;
-    if matches!(&reply, Reply::Enqueue(job) if !job.duplicate) {
+    if matches!(&reply, Reply::Enqueue(job) if job.is_accepted()) {
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response)

@@ -4,6 +4,7 @@
 use axum::http::HeaderMap;
 use sha2::{Digest, Sha256};
 use windlass_api::{Code, EnqueueRequest, Error};
+use windlass_core::store::OnDuplicate;
 
 /// The longest key.
 const KEY_BYTES_MAX: usize = 255;
@@ -43,8 +44,23 @@ impl IdempotencyKey {
     }
 
     /// Sets the id of the job at index `item`, if it has none.
+    ///
+    /// The id belongs to the request. A repeated request that replaces or postpones must not do so to the
+    /// job that it stored, because a newer request may have changed that job. A generated id says so, but is
+    /// not remembered after the job has finished, so the job itself is kept.
     pub fn set_id(&self, job: &mut EnqueueRequest, item: usize) {
-        job.id.get_or_insert_with(|| self.id(item));
+        if job.id.is_some() {
+            return;
+        }
+        job.id = Some(self.id(item));
+        if job
+            .on_duplicate
+            .as_deref()
+            .is_some_and(|action| action != OnDuplicate::Keep.as_str())
+        {
+            job.generated = Some(true);
+            job.keep_outcome = Some(true);
+        }
     }
 }
 

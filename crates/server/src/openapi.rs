@@ -206,7 +206,8 @@ fn responses(
     if route.op == Enqueue::OP {
         all["201"] = all["200"].clone();
         all["201"]["description"] = json!("Created");
-        all["200"]["description"] = json!("Duplicate: the job already exists");
+        all["200"]["description"] =
+            json!("The job already exists: a duplicate, or replaced or postponed");
     }
     all
 }

@@ -101,6 +101,9 @@ pub use windlass_core::{
     Store, Timestamp, duration,
 };
 
+#[doc(inline)]
+pub use windlass_core::duplicate::{OnDuplicate, UniqueUntil};
+
 /// The types of [`Store`], the interface that every store implements: for operations without a
 /// [`Client`] method, and for custom stores.
 ///

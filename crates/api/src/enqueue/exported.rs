@@ -54,8 +54,10 @@ fn into_new(mut fields: Fields) -> Result<Fields> {
             fields.put(field, &time)?;
         }
     }
-    if let Some(ms) = fields.take::<u64>("timeout_ms")? {
-        fields.put("timeout", &format!("{ms}ms"))?;
+    for (exported, field) in [("timeout_ms", "timeout"), ("unique_for_ms", "unique_for")] {
+        if let Some(ms) = fields.take::<u64>(exported)? {
+            fields.put(field, &format!("{ms}ms"))?;
+        }
     }
     Ok(fields)
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::Timestamp;
+use windlass_core::store::Limits;
 
 use super::*;
 
@@ -228,4 +229,124 @@ fn a_job_that_was_waited_for_is_shown_in_the_state_it_ended_in() {
         serde_json::to_string(&reply).unwrap(),
         r#"{"id":"1","queue":"q","state":"dead","duplicate":false,"durability":"synced"}"#
     );
+}
+
+#[test]
+fn the_options_of_deduplication_survive_their_json() {
+    for line in [
+        r#"{"id":"1","unique_key":"k","on_duplicate":"postpone","postpone_max":"5m"}"#,
+        r#"{"id":"1","unique_key":"k","on_duplicate":"replace","unique_until":"start"}"#,
+        r#"{"id":"1","unique_key":"k","on_duplicate":"replace,postpone","unique_for":"1h30m"}"#,
+        r#"{"id":"1"}"#,
+    ] {
+        let first = job(line).unwrap();
+        let json = serde_json::to_string(&EnqueueRequest::from(first.clone())).unwrap();
+        assert_eq!(job(&json).unwrap(), first, "{json}");
+        for field in ["on_duplicate", "postpone_max", "unique_until", "unique_for"] {
+            assert_eq!(json.contains(field), line.contains(field), "{json}");
+        }
+    }
+    let job = job(r#"{"unique_key":"k","on_duplicate":"postpone,replace","postpone_max":"5m"}"#);
+    let job = job.unwrap();
+    assert_eq!(job.on_duplicate, OnDuplicate::ReplaceAndPostpone);
+    assert_eq!(job.postpone_max, Some(Duration::from_mins(5)));
+}
+
+#[test]
+fn invalid_options_of_deduplication_are_rejected_with_help() {
+    for (fields, expected) in [
+        (
+            r#""on_duplicate":"overwrite""#,
+            r#"unknown action "overwrite""#,
+        ),
+        (r#""on_duplicate":"keep,replace""#, "unknown action"),
+        (r#""on_duplicate":"replace,replace""#, "unknown action"),
+        (r#""on_duplicate":"""#, "unknown action"),
+        (r#""on_duplicate":true"#, "on_duplicate"),
+        (r#""unique_until":"claim""#, "unique_until"),
+        (r#""unique_for":"-1s""#, "unique_for"),
+        (r#""unique_for":"36501d""#, "longer than 100 years"),
+        (r#""unique_for":"99999999999999999999s""#, "unique_for"),
+        (r#""unique_for":"1h","unique_until":"start""#, "contradicts"),
+        (r#""postpone_max":"1h""#, "postpones no job"),
+        (
+            r#""on_duplicate":"replace","postpone_max":"1h""#,
+            "postpones no job",
+        ),
+        (
+            r#""on_duplicate":"postpone","postpone_max":"soon""#,
+            "postpone_max",
+        ),
+        (
+            r#""on_duplicate":"postpone","postpone_max":"36501d""#,
+            "postpone_max",
+        ),
+        (r#""unique_key":null,"unique_for":"1h""#, "no unique key"),
+        (
+            r#""unique_key":null,"unique_until":"start""#,
+            "no unique key",
+        ),
+    ] {
+        let key = if fields.contains("unique_key") {
+            ""
+        } else {
+            r#""unique_key":"k","#
+        };
+        let checked =
+            job(&format!("{{{key}{fields}}}")).and_then(|job| Limits::default().check_job(&job));
+        let error = checked.expect_err(fields);
+        assert!(error.to_string().contains(expected), "{fields}: {error}");
+        assert!(!error.help().is_empty(), "{fields}");
+    }
+}
+
+#[test]
+fn an_exported_job_holds_its_key_as_before() {
+    let key = r#""unique_key":"k""#;
+    for (fields, until, time) in [
+        ("", UniqueUntil::End, None),
+        (r#","unique_until":"start""#, UniqueUntil::Start, None),
+        (
+            r#","unique_for_ms":1500"#,
+            UniqueUntil::End,
+            Some(Duration::from_millis(1500)),
+        ),
+    ] {
+        let job = job(&EXPORTED.replace(key, &format!("{key}{fields}"))).unwrap();
+        assert_eq!(
+            (job.unique_until, job.unique_for),
+            (until, time),
+            "{fields}"
+        );
+    }
+}
+
+#[test]
+fn each_reply_survives_its_json() {
+    let (id, state) = (JobId::new("1").unwrap(), JobState::Ready);
+    let level = DurabilityLevel::Synced;
+    for enqueued in [
+        Enqueued::Accepted {
+            id: id.clone(),
+            state,
+            level,
+        },
+        Enqueued::Duplicate {
+            id: id.clone(),
+            state,
+            level,
+        },
+        Enqueued::Replaced {
+            id: id.clone(),
+            state,
+            level,
+        },
+        Enqueued::Postponed { id, state, level },
+    ] {
+        let reply = EnqueueReply::new(&QueueName::new("q").unwrap(), &enqueued);
+        assert_eq!(reply.is_accepted(), enqueued.is_accepted());
+        let json = serde_json::to_string(&reply).unwrap();
+        let again: EnqueueReply = serde_json::from_str(&json).unwrap();
+        assert_eq!(again.into_enqueued().unwrap(), enqueued, "{json}");
+    }
 }

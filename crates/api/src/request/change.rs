@@ -40,7 +40,7 @@ pub struct JobSelector {
     #[serde(skip)]
     #[arg(skip)]
     pub payload_bytes: Option<Bytes>,
-    /// The unfinished job with this unique key.
+    /// The job that holds this unique key.
     #[arg(skip)]
     pub unique_key: Option<String>,
     /// All jobs of the queue that the operation applies to
@@ -91,7 +91,7 @@ pub enum ChangesReply {
 /// One job of a page.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedJobReply {
-    /// The job id; null if no unfinished job has the unique key.
+    /// The job id; null if no job holds the unique key.
     pub id: Option<String>,
     /// `done`, `will_stop`, `wrong_state`, `conflict` or `not_found`.
     #[serde(deserialize_with = "word::read")]

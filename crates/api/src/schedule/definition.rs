@@ -272,6 +272,8 @@ mod tests {
                 "overlap":"buffer","set":"deploy","job":{"payload_base64":"/w==","kind":"k","priority":2,
                 "delay":"5s","max_attempts":3,"timeout":"1m","expires":"10m","headers":{"a":"b"},
                 "retry":{"first":"2s","max":"1m","jitter":false,"until":"1h"},"keep_outcome":true}}"#,
+            r#"{"name":"n","every":"90s","job":{"unique_key":"k","unique_for":"5m"}}"#,
+            r#"{"name":"n","every":"90s","job":{"unique_key":"k","unique_until":"start"}}"#,
         ] {
             let (first, _) = schedule(json).unwrap();
             let again = serde_json::to_string(&PutSchedule::from(&first)).unwrap();
@@ -314,6 +316,18 @@ mod tests {
                 "duration",
             ),
             (r#","every":"1s","job":{"paylod":1}"#, "unknown field"),
+            (
+                r#","every":"1s","job":{"on_duplicate":"replace"}"#,
+                "omit on_duplicate",
+            ),
+            (
+                r#","every":"1s","job":{"postpone_max":"5m"}"#,
+                "omit on_duplicate and postpone_max",
+            ),
+            (
+                r#","every":"1s","job":{"unique_for":"5m"}"#,
+                "no unique key",
+            ),
             (r#","every":"1s","tz":"UTC""#, "unknown field"),
         ] {
             let error = schedule(&format!(r#"{{"name":"n"{fields}}}"#)).expect_err(fields);

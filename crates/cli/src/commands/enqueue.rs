@@ -31,7 +31,7 @@ use crate::telemetry::Telemetry;
     after_help = "The first job creates the queue.\n\nD is a duration: 500ms, 10s, 1h30m. T is a time: RFC 3339 (2030-01-31T12:00:00Z) or Unix seconds.\n\n\
     NDJSON: one JSON object per line. All fields are optional: payload (a string is stored as its bytes, any \
     other JSON as its text), payload_base64 (for binary data), id, kind, priority, delay, at, unique_key, \
-    max_attempts, timeout, expires, headers (an object of strings). They mean the same as the options. Jobs printed \
+    unique_until, unique_for, on_duplicate, postpone_max, max_attempts, timeout, expires, headers (an object of strings). They mean the same as the options. Jobs printed \
     by `job get --json` or exported over HTTP are also accepted, unless they have ended, and so are exported \
     schedules. An invalid line is \
     reported with its number and skipped; the exit code is then 1.\n\n\
@@ -39,6 +39,7 @@ use crate::telemetry::Telemetry;
     windlass enqueue mail 'dear Ann' --delay 10m\n  \
     windlass enqueue mail - < letter.txt\n  \
     windlass enqueue mail 'dear Ann' --wait=1m\n  \
+    windlass enqueue index page-7 --unique-key page-7 --on-duplicate replace,postpone --delay 10s\n  \
     echo '{\"payload\":\"dear Ann\",\"priority\":1}' | windlass enqueue mail --ndjson -"
 )]
 pub(crate) struct Arguments {
@@ -74,6 +75,10 @@ struct WaitReply {
     #[serde(flatten)]
     job: JobReply,
     duplicate: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replaced: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    postponed: bool,
 }
 
 impl Print for WaitReply {
@@ -186,10 +191,18 @@ fn print(reply: &EnqueueReply, session: &mut Session) {
     session
         .output
         .result(reply, |output| output.line(&reply.id));
+    let EnqueueReply { id, state, .. } = reply;
     if reply.duplicate {
         session.output.note(&format!(
-            "duplicate: job {} already exists ({}); nothing was added",
-            reply.id, reply.state
+            "duplicate: job {id} already exists ({state}); nothing was added"
+        ));
+    } else if reply.replaced {
+        session.output.note(&format!(
+            "replaced: job {id} already exists ({state}) and has the new content"
+        ));
+    } else if reply.postponed {
+        session.output.note(&format!(
+            "postponed: job {id} already exists ({state}) and is due later; its content is the same"
         ));
     }
 }
@@ -207,6 +220,8 @@ async fn wait(
             let reply = WaitReply {
                 job: JobReply::from(job.as_ref()),
                 duplicate: enqueued.is_duplicate(),
+                replaced: enqueued.is_replaced(),
+                postponed: enqueued.is_postponed(),
             };
             reply.show(session);
             return Ok(wait::exit_of(reply.job.state));

@@ -38,18 +38,18 @@ pub(crate) enum Command {
         after_help = "Examples:\n  windlass job retry mail ID\n  windlass job retry mail --all"
     )]
     Retry(change::ChangedJobs),
-    /// Delete finished jobs and free their ids
+    /// Delete finished jobs and free their ids and unique keys
     #[command(
-        override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--all\n       windlass job delete [OPTIONS] --all --all-queues",
-        after_help = "Example:\n  windlass job delete mail --all --state dead"
+        override_usage = "windlass job delete [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all\n       windlass job delete [OPTIONS] --all --all-queues",
+        after_help = "Examples:\n  windlass job delete mail --all --state dead\n  windlass job delete mail --unique-key K"
     )]
-    Delete(change::ChangedJobs),
+    Delete(change::KeyHolder),
     /// Run scheduled jobs now
     #[command(
         override_usage = "windlass job promote [OPTIONS] <QUEUE> <ID>...|--unique-key K|--all\n       windlass job promote [OPTIONS] --all --all-queues",
         after_help = "Example:\n  windlass job promote mail ID"
     )]
-    Promote(change::LiveJobs),
+    Promote(change::KeyHolder),
     /// Wait until a job ends
     #[command(
         after_help = "Prints the job when it ends. Exits with 1 if it is dead or cancelled.\n\n\
@@ -65,7 +65,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::List(arguments) => list::run(arguments, session).await,
         Command::Cancel(jobs) => change::run(Change::Cancel, jobs.selected()?, session).await,
         Command::Retry(jobs) => change::run(Change::Retry, jobs, session).await,
-        Command::Delete(jobs) => change::run(Change::Delete, jobs, session).await,
+        Command::Delete(jobs) => change::run(Change::Delete, jobs.selected(), session).await,
         Command::Promote(jobs) => change::run(Change::Promote, jobs.selected(), session).await,
         Command::Wait(arguments) => wait::run(arguments, session).await,
     }

@@ -58,6 +58,17 @@ fn wrong_times_are_refused() {
     ] {
         refuses(&["enqueue", "q", "x", "--delay", duration]);
         refuses(&["enqueue", "q", "x", "--timeout", duration]);
+        refuses(&[
+            "enqueue",
+            "q",
+            "x",
+            "--unique-key",
+            "k",
+            "--unique-for",
+            duration,
+        ]);
+        let postpone = ["--on-duplicate", "postpone", "--postpone-max", duration];
+        refuses(&[&["enqueue", "q", "x"], &postpone[..]].concat());
     }
     refuses(&["enqueue", "q", "x", "--timeout", "0s"]);
     for time in ["-5", "", "tomorrow", "2026-01-31", "99999999999999"] {
@@ -102,6 +113,17 @@ fn wrong_combinations_are_refused() {
         "job cancel q --payload x --unique-key y",
         "job retry q 1 --state dead",
         "job promote q --unique-key k --state scheduled",
+        "job delete q --unique-key k --state dead",
+        "enqueue q x --unique-for 1h",
+        "enqueue q x --unique-until start",
+        "enqueue q x --unique-key k --unique-until claim",
+        "enqueue q x --unique-key k --unique-until start --unique-for 1h",
+        "enqueue q x --on-duplicate overwrite",
+        "enqueue q x --on-duplicate keep,replace",
+        "enqueue q x --on-duplicate replace --postpone-max 5m",
+        "enqueue q --ndjson - --on-duplicate replace",
+        "schedules put q n --every 1m --on-duplicate replace x",
+        "schedules put q n --every 1m --postpone-max 5m x",
         "job cancel q --payload x --kind k",
         "snooze q 1 --token 1-00000001",
         "snooze q 1 --token 1-00000001 --for 1s --until 60",

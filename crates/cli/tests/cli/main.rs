@@ -12,6 +12,7 @@ mod completions;
 mod config;
 mod confirm;
 mod doctor;
+mod duplicates;
 mod exit_codes;
 mod full_disk;
 mod health;

@@ -160,7 +160,7 @@ fn enqueueing_continues_when_stdout_is_closed() {
 #[test]
 fn a_printed_job_can_be_enqueued_again() {
     let sandbox = Sandbox::new();
-    let options = "--id 1 --kind letter --priority 2 --delay 1h --unique-key k --max-attempts 3 \
+    let options = "--id 1 --kind letter --priority 2 --delay 1h --unique-key k --unique-for 90s --max-attempts 3 \
         --timeout 1m --expires 2h --header to=Ann";
     sandbox.run(&format!("enqueue old x {options}")).ok();
     let printed = sandbox.run("job get old 1 --json").ok();

@@ -12,6 +12,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("README.md", "mermaid", "diagrams"),
     ("ARCHITECTURE.md", "", "diagrams"),
     ("CONTRIBUTING.md", "", "the check that runs this"),
+    ("docs/duplicates.md", "console", "duplicates.rs"),
     ("docs/from-other-queues.md", "sh", "first_commands.rs"),
     (
         "docs/guarantees.md",

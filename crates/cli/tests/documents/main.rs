@@ -23,6 +23,7 @@ mod mask;
 
 mod blocks;
 mod deploy;
+mod duplicates;
 mod first_commands;
 mod http;
 mod interop;

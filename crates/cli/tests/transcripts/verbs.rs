@@ -16,6 +16,27 @@ async fn a_reply_repeats_the_reference_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_waiting_job_is_replaced_or_postponed() {
+    stdio(
+        r#"> {"op":"enqueue","queue":"q","id":"a","unique_key":"k","delay":"1m","payload":"1"}
+           < {"ok":true,"id":"a","duplicate":false}
+           > {"op":"enqueue","queue":"q","unique_key":"k","on_duplicate":"replace","payload":"2"}
+           < {"ok":true,"id":"a","state":"scheduled","duplicate":false,"replaced":true}
+           > {"op":"enqueue","queue":"q","unique_key":"k","on_duplicate":"postpone","delay":"2m"}
+           < {"ok":true,"id":"a","duplicate":false,"postponed":true}
+           > {"op":"get","queue":"q","id":"a"}
+           < {"ok":true,"payload":"2"}
+           > {"op":"enqueue","queue":"q","unique_key":"k","on_duplicate":"overwrite"}
+           < {"ok":false,"error":{"code":"invalid","message":"…","help":"…","line":5}}
+           > {"op":"enqueue","queue":"q","unique_for":"1h"}
+           < {"ok":false,"error":{"code":"invalid","message":"…","help":"…","line":6}}
+           > {"op":"put_schedule","queue":"q","name":"n","every":"1m","job":{"on_duplicate":"replace"}}
+           < {"ok":false,"error":{"code":"invalid","message":"…","help":"…","line":7}}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn lists_have_a_name() {
     stdio(
         r#"> {"op":"enqueue","queue":"q","id":"a"}

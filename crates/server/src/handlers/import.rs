@@ -13,7 +13,7 @@ use windlass_api::{
     TraceHeaders, depth,
 };
 use windlass_core::limits::SCHEDULE_PAYLOAD_MAX;
-use windlass_core::{JobId, NewJob, QueueName};
+use windlass_core::{NewJob, QueueName};
 
 use super::HandlerResult;
 use super::stream::{ChunkSender, streamed, write_line};
@@ -203,12 +203,13 @@ impl Import {
         if let Some(trace) = &self.trace {
             trace.add_to(&mut request.headers);
         }
-        let has_id = request.id.is_some();
-        let mut job = request.into_job()?;
-        if let (Some(key), false) = (&self.key, has_id) {
-            let at = usize::try_from(self.line).unwrap_or(usize::MAX);
-            job = job.id(JobId::new(key.id(at))?);
+        if let Some(key) = &self.key {
+            key.set_id(
+                &mut request,
+                usize::try_from(self.line).unwrap_or(usize::MAX),
+            );
         }
+        let job = request.into_job()?;
         self.state.store.limits().check_job(&job)?;
         Ok(job)
     }

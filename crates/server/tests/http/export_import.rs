@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
-use windlass_core::store::{Headers, Kind, UniqueKey};
+use windlass_core::store::{Headers, Kind, UniqueKey, UniqueUntil};
 use windlass_core::{Due, Job, JobId, JobState, NewJob, Priority, QueueName, Timestamp};
 
 use crate::fixture::{Fixture, TestClient};
@@ -28,12 +28,17 @@ fn jobs() -> Vec<NewJob> {
         .headers(headers)
         .timeout(Duration::from_millis(1500))
         .expires(Due::At(far))
-        .unique_key(UniqueKey::new("only one").unwrap());
+        .unique_key(UniqueKey::new("only one").unwrap())
+        .unique_for(Duration::from_millis(90_500));
+    let start = NewJob::new("start").unique_key(UniqueKey::new("start").unwrap());
     let mut attempts = NewJob::new("x").id(id("attempts"));
     attempts.retry = attempts.retry.max_attempts(3);
     vec![
         NewJob::new("plain").id(id("plain")),
         named,
+        start
+            .unique_until(UniqueUntil::Start)
+            .delay(Duration::from_secs(9)),
         attempts,
         NewJob::new((0..=255).collect::<Vec<u8>>()).id(id("bytes")),
         NewJob::new("").id(id("empty")),

@@ -8,6 +8,7 @@
 mod bounds;
 mod claims;
 mod crowd;
+mod duplicates;
 mod events;
 mod export_import;
 mod fixture;

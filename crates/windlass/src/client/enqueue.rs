@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
-use windlass_core::store::{Headers, Kind, UniqueKey};
+use windlass_core::store::{Headers, Kind, OnDuplicate, UniqueKey, UniqueUntil};
 use windlass_core::{
     Bytes, Due, Error, ErrorKind, JobId, NewJob, Priority, QueueName, Result, RetryPolicy,
     Timestamp,
@@ -187,6 +187,46 @@ impl<J> EnqueueBuilder<J> {
             draft.job.unique_key = Some(UniqueKey::new(key)?);
             Ok(())
         })
+    }
+
+    /// Sets when the job frees its unique key (default: when it ends).
+    pub fn unique_until(self, until: UniqueUntil) -> Self {
+        self.set(|job| job.unique_until = until)
+    }
+
+    /// Holds the unique key for at least `time` from now, even if the job ends earlier.
+    pub fn unique_for(self, time: Duration) -> Self {
+        self.set(|job| job.unique_for = Some(time))
+    }
+
+    /// Sets what happens if a waiting job has the id or the unique key (default: it is kept, and this
+    /// one is a duplicate).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use windlass::{Client, OnDuplicate};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::connect("memory:").await?;
+    /// let index = |text: &'static str| {
+    ///     let job = client.enqueue_raw("index", text).unique_key("page-7");
+    ///     let job = job.on_duplicate(OnDuplicate::ReplaceAndPostpone);
+    ///     job.delay(Duration::from_secs(10))
+    /// };
+    /// let first = index("draft").await?;
+    /// let second = index("final").await?;
+    /// assert!(second.is_replaced() && second.id() == first.id());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
+        self.set(|job| job.on_duplicate = on_duplicate)
+    }
+
+    /// Limits how far a waiting job is postponed: to `max` after it was enqueued.
+    pub fn postpone_max(self, max: Duration) -> Self {
+        self.set(|job| job.postpone_max = Some(max))
     }
 
     /// Sets the retry policy.

@@ -41,7 +41,7 @@ impl<J> JobHandle<J> {
         }
     }
 
-    /// Returns the id of the job, or of the first job if this one is a duplicate.
+    /// Returns the id of the job, or of the existing job if this one is not new.
     pub fn id(&self) -> &JobId {
         self.enqueued.id()
     }
@@ -56,9 +56,19 @@ impl<J> JobHandle<J> {
         self.enqueued.state()
     }
 
-    /// Returns whether a job with this id or unique key already existed.
+    /// Returns whether a job with this id or unique key already existed, and was not changed.
     pub fn is_duplicate(&self) -> bool {
         self.enqueued.is_duplicate()
+    }
+
+    /// Returns whether this job replaced the content of the existing one.
+    pub fn is_replaced(&self) -> bool {
+        self.enqueued.is_replaced()
+    }
+
+    /// Returns whether this job moved the due time of the existing one, and nothing else.
+    pub fn is_postponed(&self) -> bool {
+        self.enqueued.is_postponed()
     }
 
     /// Returns the durability of the job when the store replied.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use windlass::store::{Changed, DurabilityLevel, Filter, Reason};
 use windlass::testing::Testing;
 use windlass::{
-    Due, ErrorKind, JobError, JobState, NewJob, RetryPolicy, Timestamp, TypedJob, WaitError, Worker,
+    Due, ErrorKind, JobError, JobState, NewJob, OnDuplicate, RetryPolicy, Timestamp, TypedJob,
+    UniqueUntil, WaitError, Worker,
 };
 
 use crate::jobs::{Add, Note};
@@ -48,6 +49,9 @@ async fn every_option_reaches_the_store() {
         .priority(2)
         .delay(Duration::from_secs(60))
         .unique_key("key")
+        .unique_for(hour)
+        .on_duplicate(OnDuplicate::Postpone)
+        .postpone_max(hour)
         .retry(retry)
         .timeout(Duration::from_secs(9))
         .expires(Due::After(hour))
@@ -68,6 +72,7 @@ async fn every_option_reaches_the_store() {
     assert_eq!((job.priority.level(), job.retry), (2, retry));
     assert_eq!(job.due_at, testing.now().plus(Duration::from_secs(60)));
     assert_eq!(job.unique_key.unwrap().as_str(), "key");
+    assert_eq!(job.unique_for, Some(hour));
     assert_eq!(job.timeout, Some(Duration::from_secs(9)));
     assert_eq!(job.expires_at, Some(testing.now().plus(hour)));
     assert_eq!(job.headers.get("tenant"), Some("blue"));
@@ -86,6 +91,9 @@ async fn a_value_that_is_not_valid_is_the_error_of_the_await_and_nothing_is_stor
         (job().header("a b", "c"), "header name"),
         (job().priority(11).queue("a b"), "priority"),
         (job().at(Timestamp::from_ms(u64::MAX)), "due time"),
+        (job().unique_for(Duration::from_secs(1)), "unique_for"),
+        (job().unique_until(UniqueUntil::Start), "unique_until"),
+        (job().postpone_max(Duration::from_secs(1)), "postpone_max"),
     ] {
         let error = enqueue.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
@@ -128,6 +136,27 @@ async fn a_duplicate_returns_the_id_of_the_first_job() {
 
     assert!(second.is_duplicate() && !first.is_duplicate());
     assert_eq!(second.id(), first.id());
+}
+
+#[tokio::test]
+async fn a_call_can_replace_or_postpone_a_waiting_job() {
+    let testing = Testing::new();
+    let client = testing.client();
+    let minute = Duration::from_secs(60);
+    let add = |b| client.enqueue(Add(1, b)).unique_key("k");
+    let first = add(1).delay(minute).await.unwrap();
+
+    let replaced = add(2).on_duplicate(OnDuplicate::Replace).await.unwrap();
+    let postponed = add(3).on_duplicate(OnDuplicate::Postpone).delay(minute * 2);
+    let postponed = postponed.postpone_max(minute + minute / 2).await.unwrap();
+
+    assert!(replaced.is_replaced() && !replaced.is_postponed() && !replaced.is_duplicate());
+    assert!(postponed.is_postponed() && !postponed.is_replaced() && !postponed.is_duplicate());
+    assert!(replaced.id() == first.id() && postponed.id() == first.id());
+    let job = client.get("sums", first.id().as_str()).await;
+    let job = job.unwrap().unwrap();
+    assert_eq!(job.payload.unwrap(), "[1,2]");
+    assert_eq!(job.due_at, testing.now().plus(minute + minute / 2));
 }
 
 #[tokio::test]

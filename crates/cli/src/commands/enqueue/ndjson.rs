@@ -56,14 +56,8 @@ pub(super) async fn run(
     let result = importer.run(lines).await;
 
     importer.bar.finish_and_clear();
-    let Counts {
-        accepted,
-        duplicates,
-        bad,
-    } = importer.counts;
-    importer.output.note(&format!(
-        "{accepted} accepted, {duplicates} duplicates, {bad} invalid lines"
-    ));
+    let bad = importer.counts.bad;
+    importer.output.note(&importer.counts.summary());
     note_durability(importer.lowest, session)?;
     result?;
     Ok(if bad > 0 { Exit::Failed } else { Exit::Ok })
@@ -91,7 +85,32 @@ async fn open(file: &OsStr) -> Result<(Input, Option<u64>)> {
 struct Counts {
     accepted: u64,
     duplicates: u64,
+    replaced: u64,
+    postponed: u64,
     bad: u64,
+}
+
+impl Counts {
+    fn add(&mut self, enqueued: &Enqueued) {
+        let count = match enqueued {
+            Enqueued::Duplicate { .. } => &mut self.duplicates,
+            Enqueued::Replaced { .. } => &mut self.replaced,
+            Enqueued::Postponed { .. } => &mut self.postponed,
+            _ => &mut self.accepted,
+        };
+        *count += 1;
+    }
+
+    /// Describes the counts. Most inputs replace and postpone nothing.
+    fn summary(&self) -> String {
+        let mut text = format!("{} accepted, {} duplicates", self.accepted, self.duplicates);
+        for (count, what) in [(self.replaced, "replaced"), (self.postponed, "postponed")] {
+            if count > 0 {
+                text = format!("{text}, {count} {what}");
+            }
+        }
+        format!("{text}, {} invalid lines", self.bad)
+    }
 }
 
 /// Reads lines and enqueues them in batches.
@@ -204,9 +223,9 @@ impl Importer {
     fn print(&mut self, enqueued: &[Enqueued]) {
         let levels = enqueued.iter().map(Enqueued::level);
         self.lowest = levels.fold(self.lowest, DurabilityLevel::min);
-        let duplicates = enqueued.iter().filter(|job| job.is_duplicate()).count() as u64;
-        self.counts.duplicates += duplicates;
-        self.counts.accepted += enqueued.len() as u64 - duplicates;
+        for job in enqueued {
+            self.counts.add(job);
+        }
         self.bar
             .set_message(format!("{} accepted", self.counts.accepted));
         let replies = enqueued

@@ -26,13 +26,13 @@ pub(crate) struct ChangedJobs {
     confirm: ConfirmArgs,
 }
 
-/// Arguments of commands for live jobs; only these have a unique key.
+/// Arguments of commands that also find a job by the unique key it holds.
 #[derive(Debug, Args)]
-pub(crate) struct LiveJobs {
+pub(crate) struct KeyHolder {
     #[command(flatten)]
     changed: ChangedJobs,
 
-    /// The live job with this unique key
+    /// The job that holds this unique key
     #[arg(long, value_name = "K", group = "which", allow_hyphen_values = true)]
     #[arg(conflicts_with_all = ["state", "kind"])]
     unique_key: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct LiveJobs {
 #[derive(Debug, Args)]
 pub(crate) struct CancelledJobs {
     #[command(flatten)]
-    live: LiveJobs,
+    holder: KeyHolder,
 
     /// All jobs with exactly this payload; `-` reads stdin
     #[arg(long, value_name = "P", group = "which", allow_hyphen_values = true)]
@@ -50,7 +50,7 @@ pub(crate) struct CancelledJobs {
     payload: Option<OsString>,
 }
 
-impl LiveJobs {
+impl KeyHolder {
     pub(super) fn selected(mut self) -> ChangedJobs {
         self.changed.jobs.request.unique_key = self.unique_key;
         self.changed
@@ -59,7 +59,7 @@ impl LiveJobs {
 
 impl CancelledJobs {
     pub(super) fn selected(self) -> Result<ChangedJobs> {
-        let mut changed = self.live.selected();
+        let mut changed = self.holder.selected();
         changed.jobs.request.payload_bytes = self.payload.map(bytes_or_stdin).transpose()?;
         Ok(changed)
     }

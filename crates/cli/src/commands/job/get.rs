@@ -1,5 +1,8 @@
 //! `windlass job get`: prints the details of a job.
 
+use std::time::Duration;
+
+use windlass::duration;
 use windlass_api::JobReply;
 
 use crate::commands::verb::Print;
@@ -19,6 +22,7 @@ pub(in crate::commands) fn fields(job: &JobReply) -> Vec<(&'static str, Option<S
         .iter()
         .map(|(name, value)| format!("{name}: {value}"));
     let headers: Vec<_> = headers.collect();
+    let time = |ms| duration::format(Duration::from_millis(ms));
     vec![
         ("id", Some(job.id.clone())),
         ("queue", Some(job.queue.clone())),
@@ -49,6 +53,8 @@ pub(in crate::commands) fn fields(job: &JobReply) -> Vec<(&'static str, Option<S
             job.cancel_requested.then(|| "yes".to_owned()),
         ),
         ("unique key", job.unique_key.clone()),
+        ("unique until", job.unique_until.map(ToOwned::to_owned)),
+        ("unique for", job.unique_for_ms.map(time)),
         ("schedule", job.schedule.clone()),
         ("headers", (!headers.is_empty()).then(|| headers.join("\n"))),
         ("payload", job.payload.clone()),

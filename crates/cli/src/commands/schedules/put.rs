@@ -16,6 +16,8 @@ use crate::session::Session;
 #[command(
     mut_arg("id", |arg| arg.hide(true)),
     mut_arg("at", |arg| arg.hide(true)),
+    mut_arg("on_duplicate", |arg| arg.hide(true)),
+    mut_arg("postpone_max", |arg| arg.hide(true)),
     mut_arg("delay", |arg| arg.help("Run each job this long after its instant at the earliest")),
     mut_arg("expires", |arg| arg.value_name("D").help("Discard a job that has not started this long after its instant")),
     after_help = "Each instant enqueues one job with the id NAME@INSTANT, whichever process comes first. Workers, \

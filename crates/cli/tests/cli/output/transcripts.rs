@@ -86,6 +86,9 @@ pub(super) const TRANSCRIPTS: &[Transcript] = &[
             "enqueue mail hello",
             "enqueue mail hello --id 1 --delay 1h",
             "enqueue mail hello --id 1",
+            "enqueue mail world --id 1 --on-duplicate replace",
+            "enqueue mail world --id 1 --on-duplicate postpone --delay 2h --postpone-max 3h",
+            "enqueue mail world --unique-for 1h",
             "enqueue mail - --id 2 <<< hello",
             "enqueue mail <<< hello",
             "enqueue mail hello --priority 10",
@@ -143,7 +146,7 @@ pub(super) const TRANSCRIPTS: &[Transcript] = &[
     (
         "windlass-job-get",
         &[
-            "@enqueue mail hello --id 1 --kind letter --unique-key k --header to=Ann --timeout 1m",
+            "@enqueue mail hello --id 1 --kind letter --unique-key k --unique-for 1h --header to=Ann --timeout 1m",
             "job get mail 1",
             "@claim mail --worker w",
             "@progress mail 1 --token {token} 0.4 'page 4'",
