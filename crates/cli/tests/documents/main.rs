@@ -31,5 +31,6 @@ mod page;
 mod programs;
 mod readme;
 mod redis;
+mod limits;
 mod schedules;
 mod shell;
