@@ -82,7 +82,6 @@ fn dump(
         stats: read::stats(db, path, name, clock_us)?.unwrap_or_default(),
         rate_next_us: queue.settings.rate.map(|_| queue.rate_next_us),
         settings: queue.settings,
-        rate_next_us: None,
     }))
 }
 

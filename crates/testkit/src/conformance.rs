@@ -15,6 +15,7 @@ pub mod duplicates;
 pub mod enqueue;
 pub mod expiry;
 pub mod fencing;
+pub mod held_keys;
 pub mod lease;
 pub mod limits;
 pub mod missed;

@@ -27,6 +27,7 @@ mod duplicates;
 mod first_commands;
 mod http;
 mod interop;
+mod limits;
 mod operate;
 mod page;
 mod programs;

@@ -50,7 +50,7 @@ fn settings_help() -> String {
     };
     let lines: String = settings.iter().map(line).collect();
     format!(
-        "Settings and their defaults (`all` means no limit):\n{lines}\n\
+        "Settings and their defaults (`all` and `none` mean no limit):\n{lines}\n\
          Examples:\n  windlass queue set mail\n  windlass queue set mail dead_age=7d dead_count=all"
     )
 }
@@ -70,6 +70,9 @@ fn describe(name: &str) -> &'static str {
         }
         "dead_age" => "how long to keep dead jobs",
         "cancelled_age" => "how long to keep cancelled jobs",
+        "max_running" => "jobs that run at the same time",
+        "rate" => "jobs handed out in any period, such as 100/1m",
+        "burst" => "jobs that may start at once although the rate spreads them",
         "partitions" => "number of partitions in Redis: 1 to 128, auto",
         "partition_at" => "waiting jobs in a partition above which auto adds partitions",
         _ => "",

@@ -1,0 +1,24 @@
+//! docs/limits.md: the commands, and what they limit.
+
+use crate::page::texts;
+use crate::sandbox::Sandbox;
+use crate::shell::Shell;
+
+const PAGE: &str = include_str!("../../../../docs/limits.md");
+
+#[test]
+fn the_page_sets_limits_that_claims_keep() {
+    let shell = Shell::new(Sandbox::new());
+    let [commands] = <[String; 1]>::try_from(texts(PAGE, "sh")).unwrap();
+
+    let printed = shell.run(&commands);
+    assert!(printed.contains("100/1m"), "{printed}");
+
+    let sandbox = &shell.sandbox;
+    sandbox.run("queue set api-calls max_running=2").ok();
+    for payload in ["a", "b", "c"] {
+        sandbox.run(&format!("enqueue api-calls {payload}")).ok();
+    }
+    let claim = sandbox.run("claim api-calls -n 5 --json");
+    assert_eq!(claim.ok().json()["jobs"].as_array().unwrap().len(), 2);
+}
