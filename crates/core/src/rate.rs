@@ -167,7 +167,7 @@ mod tests {
                 let taken = limit.allowed(next, now).min(rng.u64(..50));
                 if taken > 0 {
                     next = limit.hand_out(next, now, taken);
-                    times.extend(std::iter::repeat_n(now, taken as usize));
+                    times.extend(std::iter::repeat_n(now, usize::try_from(taken).unwrap()));
                 }
             }
             for window in times.windows(count as usize + 1) {

@@ -2,6 +2,7 @@
 //!
 //! In tests each connection records its statements; their query plans are checked afterwards.
 
+mod limits;
 mod terms;
 
 use std::collections::BTreeSet;
@@ -153,7 +154,7 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
         clock.advance(Duration::from_secs(100_000));
     }
     schedules(store, &q, clock).await?;
-    limits(store, clock).await?;
+    limits::run(store, clock).await?;
     read(store, &q).await?;
     store.purge(&q).await?;
     store.delete_queue(&q).await?;
@@ -316,27 +317,6 @@ async fn schedules(store: &SqliteStore, q: &QueueName, clock: &ManualClock) -> R
     for change in ScheduleChange::ALL {
         assert!(store.change_schedule(q, &name, *change).await?);
     }
-    Ok(())
-}
-
-/// Fills a queue with limits, and claims in it while it is full, closed and open.
-async fn limits(store: &SqliteStore, clock: &ManualClock) -> Result<()> {
-    let q = QueueName::new("limited")?;
-    let settings = ["max_running=2", "rate=2/1m", "burst=2"];
-    let settings = settings.map(|setting| setting.parse().unwrap());
-    store.set(&q, settings.to_vec()).await?;
-    let jobs = (0..9).map(|_| NewJob::new("x")).collect();
-    store.enqueue(&q, jobs).await?;
-    let claim = store.claim(&q, ClaimRequest::single(5)).await?;
-    let claim = claim.expect("two jobs may start");
-    let done = vec![job_lease(&claim, 0).completion()];
-    let next = Some(ClaimRequest::single(5));
-    assert!(store.complete(&q, done, next).await?.next.is_none());
-    store.stats(&q).await?;
-    clock.step_back(Duration::from_secs(10));
-    store.claim(&q, ClaimRequest::single(5)).await?;
-    clock.advance(Duration::from_secs(120));
-    assert!(store.claim(&q, ClaimRequest::single(5)).await?.is_some());
     Ok(())
 }
 
