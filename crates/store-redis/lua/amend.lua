@@ -9,6 +9,11 @@ local KEPT = { CUSTOM_ID, ENQUEUED_AT, DUE_AT, UNIQUE_KEY, UNTIL_START, UNIQUE_F
 local REPLACEABLE = { PRIORITY, KIND, RETRY_POLICY, TIMEOUT, HEADERS, IS_JSON }
 local amended_total = 0
 
+-- A key of the wrong type must fail the call before anything is written.
+local has_errors = redis.call('HLEN', k_errors) > 0
+redis.call('HLEN', k_ghosts)
+redis.call('ZCARD', k_suspects)
+
 -- The new due time of a job, if the call postpones it.
 local function postponed_to(id, state, opts, spec)
   if not string.find(spec[ON_DUPLICATE], POSTPONE, 1, true) then
@@ -39,9 +44,15 @@ local function replaced_opts(opts, spec)
   return new
 end
 
-local function replace_value(id, value)
-  stats[BYTES] = stats[BYTES] + #value - 1 - payload_length(id) - redis.call('HSTRLEN', k_errors, id)
-  redis.call('HDEL', k_errors, id) -- it may be empty
+-- Replaces the payload and drops the error.
+local function replace_value(id, value, before)
+  -- The value of a job with a key has no opts.
+  local length = before[UNIQUE_KEY] and redis.call('HSTRLEN', k_jobs, id) - 1 or payload_length(id)
+  stats[BYTES] = stats[BYTES] + #value - 1 - length
+  if has_errors then
+    stats[BYTES] = stats[BYTES] - redis.call('HSTRLEN', k_errors, id)
+    redis.call('HDEL', k_errors, id)
+  end
   redis.call('HSET', k_jobs, id, value)
 end
 
@@ -81,7 +92,7 @@ amend = function(call_id, id, state, spec, value)
   if replaces then
     -- The entry in the list stays: it may not tell the fast scripts that the job has opts, so the value must.
     local needs_care = state == 'ready' and not moves and not (before.header and is_inline(opts))
-    replace_value(id, needs_care and string.char(NEEDS_CARE) .. string.sub(value, 2) or value)
+    replace_value(id, needs_care and string.char(NEEDS_CARE) .. string.sub(value, 2) or value, before)
   end
   if moves then
     remove_waiting(id, before, state)
@@ -107,11 +118,6 @@ amend = function(call_id, id, state, spec, value)
   end
   return code .. state .. ' ' .. id
 end
-
--- A key of the wrong type must fail the call before anything is written.
-redis.call('HLEN', k_errors)
-redis.call('HLEN', k_ghosts)
-redis.call('ZCARD', k_suspects)
 
 -- Remembered calls must stay within their bound without maintenance.
 return enqueue_all(function()

@@ -36,7 +36,7 @@ mod differential {
     async fn a_cluster_answers_like_the_specification() {
         let steps = differential::steps_from_env(5_000);
 
-        let coverage = differential::run_all(open, &[5, 6, 7, 8], steps).await;
+        let coverage = differential::run_all(open, &[1, 2, 3, 4, 7, 8], steps).await;
 
         println!("{coverage}");
     }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use windlass_core::store::{Changed, Fraction, OnDuplicate, UniqueKey};
+use windlass_core::store::{Changed, Fraction, UniqueKey};
 use windlass_core::{
     BootId, Change, ClaimRequest, Enqueued, Filter, JobId, JobLease, JobState, LeaseTime, NewJob,
     OutcomeStatus, QueueName, Renewal, Store, Target,
@@ -141,53 +140,6 @@ async fn an_id_and_a_key_stay_the_same_job_when_partitions_are_added() {
     }
     let seen = drain(&second).await;
     assert_eq!(seen.len(), 90);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_job_is_replaced_and_its_key_is_held_where_fewer_partitions_had_put_it() {
-    let server = Server::start();
-    let (first, second) = (open(&server.url()).await, open(&server.url()).await);
-    let keyed = |id: String, n: usize| {
-        let key = UniqueKey::new(format!("key {n}")).unwrap();
-        named(&id)
-            .unique_key(key)
-            .unique_for(Duration::from_secs(3600))
-    };
-    let replacing = |round: &str| {
-        let job = |n| keyed(format!("{round}{n}"), n).on_duplicate(OnDuplicate::Replace);
-        (0..30).map(job).collect::<Vec<_>>()
-    };
-    let jobs = (0..30).map(|n| keyed(format!("k{n}"), n)).collect();
-    first.enqueue(&queue(), jobs).await.unwrap();
-    set_partitions(&first, 7).await;
-
-    for (store, round) in [(&first, "a"), (&second, "b"), (&first, "a")] {
-        for (n, reply) in store
-            .enqueue(&queue(), replacing(round))
-            .await
-            .unwrap()
-            .iter()
-            .enumerate()
-        {
-            assert!(
-                matches!(reply, Enqueued::Replaced { id, .. } if id.as_str() == format!("k{n}"))
-            );
-        }
-    }
-
-    let job = first.get(&queue(), &JobId::new("k7").unwrap()).await;
-    assert_eq!(job.unwrap().unwrap().payload.unwrap(), "b7");
-    assert_eq!(drain(&second).await.len(), 30);
-    for store in [&first, &second] {
-        let held = store.enqueue(&queue(), replacing("c")).await.unwrap();
-        assert!(held.iter().all(Enqueued::is_duplicate), "{held:?}");
-    }
-    let key = Target::UniqueKey(UniqueKey::new("key 7").unwrap());
-    let freed = second.change(&queue(), Change::Delete, &key, None).await;
-    assert_eq!(freed.unwrap().items[0].changed, Changed::Done);
-    let again = first.enqueue(&queue(), replacing("d")).await.unwrap();
-    let accepted = again.iter().filter(|reply| reply.is_accepted());
-    assert_eq!(accepted.count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

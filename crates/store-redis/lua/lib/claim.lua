@@ -135,7 +135,7 @@ local function pick_and_hand_out(request)
       return nothing_found()
     end
   end
-  local seen = { skipped = 0, scanned = 0, bytes = 0, stale_room = STALE_SCAN_MAX }
+  local seen = { skipped = 0, scanned = 0, stale = 0, bytes = 0, stale_room = STALE_SCAN_MAX }
   local taken = pick(request, seen)
   if #taken == 0 then
     return nothing_found(seen)

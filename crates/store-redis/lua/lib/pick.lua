@@ -90,7 +90,7 @@ local function pick_from_list(priority, taken, max, seen)
   end
   while #taken < max and stats[READY + priority] > 0 do
     local room = math.min(max - #taken, ENTRY_SCAN_MAX - seen.scanned, seen.at_once)
-    if room <= 0 then
+    if room <= 0 or seen.stale >= ENTRY_SCAN_MAX then
       seen.again = CLAIM_AGAIN
       break
     end
@@ -109,13 +109,14 @@ local function pick_from_list(priority, taken, max, seen)
       end
       seen.bytes = bytes
       from = from + 1
-      seen.scanned = seen.scanned + 1
       if entry.stale_record then
+        seen.stale = seen.stale + 1
         stale_ids[#stale_ids + 1], stale_records[#stale_ids + 1] = entry.id, entry.stale_record
       elseif not entry.value or is_late then
-        seen.skipped = seen.skipped + (is_late and 1 or 0)
+        seen.scanned, seen.skipped = seen.scanned + 1, seen.skipped + (is_late and 1 or 0)
         skip_entry(entry, priority)
       else
+        seen.scanned = seen.scanned + 1
         taken[#taken + 1] = entry
         stats[READY + priority] = stats[READY + priority] - 1
       end

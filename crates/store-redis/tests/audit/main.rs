@@ -10,3 +10,4 @@ mod partitions;
 mod random;
 mod schedules;
 mod stats;
+mod tombstones;

@@ -65,14 +65,22 @@ impl Fixture {
         self.store.enqueue(&self.queue, batch).await.unwrap();
     }
 
-    /// Enqueues jobs with the same unique keys in each call, and a delay.
-    pub(crate) async fn enqueue_keyed(&mut self, jobs: usize, on_duplicate: OnDuplicate) {
-        let keyed = |(n, job): (usize, NewJob)| {
-            let key = UniqueKey::new(format!("key-{n:05}")).unwrap();
-            job.unique_key(key).on_duplicate(on_duplicate)
-        };
-        let batch: Vec<_> = (0..jobs).map(|_| self.job(Some(DELAY))).collect();
-        let batch = batch.into_iter().enumerate().map(keyed).collect();
+    /// Enqueues delayed jobs with unique keys: with new ones, or with those of the call before, whose jobs they
+    /// replace.
+    pub(crate) async fn enqueue_keyed(&mut self, jobs: usize, are_keys_new: bool) {
+        let first = if are_keys_new { self.created } else { 0 };
+        let batch: Vec<_> = (first..)
+            .take(jobs)
+            .map(|n| {
+                let key = UniqueKey::new(format!("key-{n:05}")).unwrap();
+                let job = self.job(Some(DELAY)).unique_key(key);
+                if are_keys_new {
+                    job
+                } else {
+                    job.on_duplicate(OnDuplicate::Replace)
+                }
+            })
+            .collect();
         self.store.enqueue(&self.queue, batch).await.unwrap();
     }
 

@@ -81,6 +81,10 @@ async fn print_the_instructions_of_each_operation() {
                 batch,
                 verbs::enqueue(batch, CALLS, open().await).await,
             );
+            for (what, are_keys_new) in [("enqueue with a new key", true), ("replace", false)] {
+                let cost = verbs::keyed(batch, CALLS, are_keys_new, open().await).await;
+                print(what, batch, cost);
+            }
             print("claim", batch, verbs::claim(all, batch, open().await).await);
             print(
                 "complete and claim",
@@ -113,7 +117,11 @@ async fn print_the_instructions_of_a_queue_with_limits() {
     let variants: [(&str, ScriptChoice, &[&str]); 4] = [
         ("fast script", ScriptChoice::FastFirst, &[]),
         ("full script", ScriptChoice::FullOnly, &[]),
-        ("max_running", ScriptChoice::FastFirst, &["max_running=1000"]),
+        (
+            "max_running",
+            ScriptChoice::FastFirst,
+            &["max_running=1000"],
+        ),
         (
             "max_running and rate",
             ScriptChoice::FastFirst,

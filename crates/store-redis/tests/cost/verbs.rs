@@ -1,7 +1,5 @@
 //! Measures every operation of a job's life cycle, at fixed batch sizes.
 
-use windlass_core::store::OnDuplicate;
-
 use crate::MORE_WARM_UP;
 use crate::budget::Row;
 use crate::fixture::{DELAY, Fixture};
@@ -29,7 +27,7 @@ pub(crate) async fn measure<const N: usize, M: Meter<N>>(
         let costs = [
             ("enqueue", enqueue(batch, calls, open().await).await),
             ("schedule", schedule(batch, calls, open().await).await),
-            ("replace", replace(batch, calls, open().await).await),
+            ("replace", keyed(batch, calls, false, open().await).await),
             ("promote", promote(all, batch, open().await).await),
             ("fire", fire(batch, calls, open().await).await),
             ("claim", claim(all, batch, open().await).await),
@@ -110,18 +108,19 @@ async fn schedule<const N: usize>(
     meter.per_job(batch * calls)
 }
 
-/// Each call replaces the jobs that the first one stored.
-async fn replace<const N: usize>(
+/// Each call stores jobs with new keys, or replaces the jobs of the first call.
+pub(crate) async fn keyed<const N: usize>(
     batch: usize,
     calls: usize,
+    are_keys_new: bool,
     (mut fixture, mut meter): (Fixture, impl Meter<N>),
 ) -> [f64; N] {
     for _ in 0..2 {
-        fixture.enqueue_keyed(batch, OnDuplicate::Replace).await;
+        fixture.enqueue_keyed(batch, are_keys_new).await;
     }
     meter.begin();
     for _ in 0..calls {
-        fixture.enqueue_keyed(batch, OnDuplicate::Replace).await;
+        fixture.enqueue_keyed(batch, are_keys_new).await;
     }
     meter.per_job(batch * calls)
 }
