@@ -10,6 +10,7 @@ use std::process::Command;
 
 use windlass_core::JobLease;
 use windlass_core::store::{Failure, Retry};
+use windlass_store_redis::open::ScriptChoice;
 use windlass_store_redis::{Options, RedisStore};
 use windlass_testkit::redis::Server;
 
@@ -92,6 +93,48 @@ async fn print_the_instructions_of_each_operation() {
             );
             let typed = verbs::exchange(all, batch, verbs::typed(open().await)).await;
             print("complete and claim of a kind", batch, typed);
+        }
+    }
+}
+
+/// Complete and claim on a queue without limits, by the fast and by the full script, and on one whose limit of
+/// running jobs is never reached, in turns.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs valgrind: see the top of this file"]
+async fn print_the_instructions_of_a_queue_with_limits() {
+    let open = async |scripts, settings: &[&str]| {
+        let server = Server::start();
+        let options = Options {
+            scripts,
+            ..Options::default()
+        };
+        let store = RedisStore::open(&server.url(), options).await;
+        let fixture = Fixture::on_server_time(store.unwrap());
+        let settings = settings.iter().map(|text| text.parse().unwrap()).collect();
+        fixture.store.set(&fixture.queue, settings).await.unwrap();
+        (fixture, Callgrind { server })
+    };
+    let variants: [(&str, ScriptChoice, &[&str]); 4] = [
+        ("fast script", ScriptChoice::FastFirst, &[]),
+        ("full script", ScriptChoice::FullOnly, &[]),
+        (
+            "max_running",
+            ScriptChoice::FastFirst,
+            &["max_running=1000"],
+        ),
+        (
+            "max_running and rate",
+            ScriptChoice::FastFirst,
+            &["max_running=1000", "rate=1000000/1s", "burst=500000"],
+        ),
+    ];
+    for batch in [1, 10, 100] {
+        for _ in 0..2 {
+            for (what, scripts, settings) in variants {
+                let opened = open(scripts, settings).await;
+                let all = batch * (CALLS + 1);
+                print(what, batch, verbs::exchange(all, batch, opened).await);
+            }
         }
     }
 }
