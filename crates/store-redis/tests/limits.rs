@@ -119,7 +119,7 @@ async fn a_waiting_claim_gets_its_job_when_a_closed_rate_opens() {
         // The number of a token is the time of its claim, by the clock of the server.
         let passed = Duration::from_micros(next.token.number - token.number);
         assert!(passed >= PERIOD, "{passed:?}");
-        late.push(passed - PERIOD);
+        late.push(passed.saturating_sub(PERIOD));
         token = next.token;
     }
 

@@ -51,7 +51,7 @@ local function opening()
   end
   local _, tolerance, next_us = read_rate()
   local opens_us = next_us - tolerance
-  return opens_us > now_us and math.ceil(opens_us / 1000) or NEVER
+  return opens_us - now_us > 0 and math.ceil(opens_us / 1000) or NEVER
 end
 
 -- How many waiters to wake: as many as ready jobs may start. If the rate is closed, one that learns when it opens.
