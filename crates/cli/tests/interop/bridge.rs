@@ -204,7 +204,9 @@ fn assert_survives_kills(source: &Source) {
 fn payloads(sandbox: &Sandbox) -> BTreeSet<String> {
     let mut payloads = BTreeSet::new();
     loop {
-        let claimed = sandbox.run("claim new --max 100 --json").ok().json();
+        // A lease that expires would return jobs to a slow loop for ever.
+        let claimed = sandbox.run("claim new --max 100 --lease 1h --json");
+        let claimed = claimed.ok().json();
         let claimed = claimed.as_array().unwrap();
         if claimed.is_empty() {
             return payloads;
