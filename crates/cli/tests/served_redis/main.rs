@@ -8,6 +8,8 @@ mod bad_input;
 mod changes;
 #[path = "../cli/checks.rs"]
 mod checks;
+#[path = "../cli/duplicates.rs"]
+mod duplicates;
 #[path = "../cli/health.rs"]
 mod health;
 #[path = "../cli/json.rs"]
