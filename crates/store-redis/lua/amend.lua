@@ -7,7 +7,7 @@
 -- reply: as in enqueue.lua; or per job `REPLACED STATE SPACE ID` or `POSTPONED STATE SPACE ID` of the changed job, or NOT_FOUND if there is no job for ONLY_EXISTING
 local KEPT = { CUSTOM_ID, ENQUEUED_AT, DUE_AT, UNIQUE_KEY, UNTIL_START, UNIQUE_FOR, KEEP_OUTCOME, GENERATION, IS_SCHEDULED }
 local REPLACEABLE = { PRIORITY, KIND, RETRY_POLICY, TIMEOUT, HEADERS, IS_JSON }
-local amended_total = 0
+local amendments, forget_at = {}, {} -- names and values, scores and names of tombstones
 
 -- A key of the wrong type must fail the call before anything is written.
 local has_errors = redis.call('HLEN', k_errors) > 0
@@ -113,13 +113,18 @@ amend = function(call_id, id, state, spec, value)
   local code = replaces and REPLACED or POSTPONED
   if call_id ~= id then
     local until_ms = now + AMENDMENT_TOMBSTONE
-    keep_tombstone(call_id, state .. ' ' .. digits(until_ms) .. ' ' .. code .. id, until_ms)
-    amended_total = amended_total + 1
+    amendments[#amendments + 1], forget_at[#forget_at + 1] = call_id, until_ms
+    amendments[#amendments + 1], forget_at[#forget_at + 1] = state .. ' ' .. digits(until_ms) .. ' ' .. code .. id, call_id
   end
   return code .. state .. ' ' .. id
 end
 
--- Remembered calls must stay within their bound without maintenance.
+-- Remembers the amendments, within their bound without maintenance.
 return enqueue_all(function()
-  prune_tombstones(2 * amended_total)
+  if #amendments > 0 then
+    redis.call('HSET', k_tombstones, unpack(amendments))
+    redis.call('ZADD', k_forgetting, unpack(forget_at))
+    need_full(now + AMENDMENT_TOMBSTONE)
+    prune_tombstones(#amendments)
+  end
 end)

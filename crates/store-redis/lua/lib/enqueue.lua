@@ -44,8 +44,14 @@ local function await_outcome(id, state)
   end
 end
 
+-- The state of a scheduled or pending job, which most amendments are for.
+local function scheduled_state(id)
+  local due = redis.call('ZSCORE', k_scheduled, id)
+  return due and (due == PENDING_SCORE and 'pending' or 'scheduled')
+end
+
 -- Finds the existing job by id, then by unique key. Returns its id, and its state or the reply that is remembered.
-local function existing_job(i, id, key)
+local function existing_job(i, id, key, may_amend)
   if created[id] then
     return id, created[id]
   end
@@ -59,7 +65,7 @@ local function existing_job(i, id, key)
   end
   if key then
     local holder = new_unique[key] or redis.call('HGET', k_unique, key)
-    local state = holder and (created[holder] or state_of(holder))
+    local state = holder and (created[holder] or may_amend and scheduled_state(holder) or state_of(holder))
     if state then
       return holder, state
     end
@@ -100,7 +106,7 @@ local function enqueue_one(i)
   local id, value, spec = ids[i], ARGV[FIRST_JOB + args_per_job * (i - 1) + 1], spec_of(i)
   local opts = decode_opts(spec)
   opts.header = header_of(value)
-  local existing, state, reply = existing_job(i, id, opts[UNIQUE_KEY])
+  local existing, state, reply = existing_job(i, id, opts[UNIQUE_KEY], opts[ON_DUPLICATE])
   -- A generated id that exists is a repeat of the call that stored the job.
   if state and opts[ON_DUPLICATE] and (existing ~= id or opts[CUSTOM_ID]) then
     local amended = amend(id, existing, state, opts, value)

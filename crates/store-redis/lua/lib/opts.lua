@@ -72,10 +72,11 @@ local function is_inline(opts)
 end
 
 local function save_opts(id, opts)
-  if is_inline(opts) then
+  local text = encode_opts(opts)
+  if not opts[CUSTOM_ID] and text == (opts.header or '') then
     redis.call('HDEL', k_opts, id)
   else
-    redis.call('HSET', k_opts, id, encode_opts(opts))
+    redis.call('HSET', k_opts, id, text)
   end
 end
 
