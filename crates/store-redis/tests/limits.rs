@@ -8,10 +8,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use windlass_core::store::Completion;
 use windlass_core::{
-    Claim, ClaimRequest, ErrorKind, JobLease, JobState, Mode, QueueName, Result, Store,
+    Claim, ClaimRequest, ErrorKind, JobLease, JobState, Mode, NewJob, QueueName, Result, Store,
 };
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::fixture::{leases_of, named, numbered};
+use windlass_testkit::fixture::{leases_of, numbered};
+use windlass_testkit::paging;
 use windlass_testkit::redis::{Reply, Server, until};
 
 /// Longer than the test waits for anything.
@@ -126,28 +127,44 @@ async fn a_waiting_claim_gets_its_job_when_a_closed_rate_opens() {
     assert!(median(late.clone()) < STARTS_WITHIN, "{late:?}");
 }
 
+/// Claims of jobs like these are the common case, which the fast script knows.
+fn plain(count: usize) -> Vec<NewJob> {
+    (0..count).map(|_| NewJob::new("plain")).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_waiter_learns_when_the_rate_opens_although_another_claim_closed_it() {
+async fn no_claim_takes_the_fast_path_around_a_limit_whatever_was_called_before() {
     let server = Server::start();
-    let (worker, waiter) = (open(&server).await, open(&server).await);
-    set(&worker, &["rate=1/400ms"]).await.unwrap();
-    let waiting = wait_for_job(&server, waiter);
-    let began = Instant::now();
-
-    worker.enqueue(&queue(), numbered(1)).await.unwrap();
-    let (first, _) = waiting.await.unwrap();
-    worker
-        .enqueue(&queue(), vec![named("a"), named("b")])
-        .await
-        .unwrap();
-    let mut request = ClaimRequest::single(1);
-    for id in ["a", "b"] {
-        let claim = worker.claim_waiting(&queue(), &mut request, WAIT).await;
-        assert_eq!(claim.unwrap().unwrap().jobs[0].id.as_str(), id);
+    let store = open(&server).await;
+    store.enqueue(&queue(), plain(50)).await.unwrap();
+    // The fast script is in use before.
+    for _ in 0..3 {
+        let claim = store.claim(&queue(), ClaimRequest::single(1)).await;
+        let done = completions(&claim.unwrap().unwrap());
+        store.complete(&queue(), done, None).await.unwrap();
     }
+    set(&store, &["max_running=2"]).await.unwrap();
 
-    assert_eq!(first.jobs.len(), 1);
-    assert!(began.elapsed() < Duration::from_secs(4));
+    for call in ["claim", "maintain", "audit", "resume", "enqueue", "set"] {
+        match call {
+            "maintain" => drop(store.maintain(&queue(), 100).await.unwrap()),
+            "audit" => drop(paging::audit(&store, &queue()).await.unwrap()),
+            "resume" => store.set_paused(&queue(), false).await.unwrap(),
+            "enqueue" => drop(store.enqueue(&queue(), plain(1)).await.unwrap()),
+            "set" => set(&store, &["requeue=back"]).await.unwrap(),
+            _ => {}
+        }
+        for _ in 0..4 {
+            // Each process tries the fast script first.
+            let store = open(&server).await;
+            store
+                .claim(&queue(), ClaimRequest::single(1))
+                .await
+                .unwrap();
+        }
+        let stats = store.stats(&queue()).await.unwrap().unwrap();
+        assert_eq!(stats.running, 2, "after {call}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
