@@ -19,6 +19,6 @@ fn the_page_sets_limits_that_claims_keep() {
     for payload in ["a", "b", "c"] {
         sandbox.run(&format!("enqueue api-calls {payload}")).ok();
     }
-    let claim = sandbox.run("claim api-calls -n 5 --json");
-    assert_eq!(claim.ok().json()["jobs"].as_array().unwrap().len(), 2);
+    let claimed = sandbox.run("claim api-calls --max 5 --json").ok().json();
+    assert_eq!(claimed.as_array().unwrap().len(), 2);
 }
