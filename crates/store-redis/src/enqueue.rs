@@ -41,10 +41,11 @@ impl Partition {
         partitions: u32,
     ) -> Result<StoreReply, (Vec<Enqueued>, Error)> {
         let (mut calls, mut slots) = (Vec::new(), Vec::new());
-        // A page that the fast script refuses would be stored after the amendments of the next.
-        let may_be_fast = !pages.iter().any(|jobs| jobs.iter().any(opts::amends));
+        // The pages are sent together, and one whose script is refused or not loaded is sent again after the
+        // others. So if one amends jobs, all use the script that can.
+        let amends = pages.iter().any(|jobs| jobs.iter().any(opts::amends));
         for jobs in pages {
-            let (call, slot) = self.enqueue_call(jobs, partitions, may_be_fast, slots.last());
+            let (call, slot) = self.enqueue_call(jobs, partitions, amends, slots.last());
             calls.push(call);
             slots.extend(slot);
         }
@@ -63,7 +64,7 @@ impl Partition {
             if is_refused {
                 replies.pop();
                 let at = replies.len();
-                calls[at] = self.redirect(&calls[at], self.full_script(pages[at]));
+                calls[at] = self.redirect(&calls[at], self.full_script(amends));
             } else if is_absent && !is_created {
                 replies.pop();
                 is_created = true;
@@ -79,8 +80,8 @@ impl Partition {
             if resumed_at > 0 && replies.len() == resumed_at {
                 // The last connection wrote nothing, so it has not waited for these pages. They are
                 // remembered: sent again, they only wait.
-                let stored = calls[..resumed_at].iter().zip(pages);
-                let stored = stored.map(|(call, jobs)| self.redirect(call, self.full_script(jobs)));
+                let stored = calls[..resumed_at].iter();
+                let stored = stored.map(|call| self.redirect(call, self.full_script(amends)));
                 let stored: Vec<_> = stored.collect();
                 (replies, level) = Box::pin(self.link().run_durable(&stored)).await;
             }
@@ -117,23 +118,23 @@ impl Partition {
         &self,
         jobs: &[NewJob],
         partitions: u32,
-        may_be_fast: bool,
+        amends: bool,
         after: Option<&CallSlot<'_>>,
     ) -> (Call, Option<CallSlot<'_>>) {
         let after = after.map(|slot| slot.args().join(&b" "[..]));
         let (args, can_be_fast) = args(jobs, partitions, after.unwrap_or_default());
-        let script = if may_be_fast && can_be_fast && self.fast_enqueues.may_try() {
+        let script = if !amends && can_be_fast && self.fast_enqueues.may_try() {
             &self.scripts().fast_enqueue
         } else {
-            self.full_script(jobs)
+            self.full_script(amends)
         };
         let lane = jobs.first().map(|job| job.priority).unwrap_or_default();
         self.repeatable_call(script, lane, args)
     }
 
-    /// The script that can store any page of these jobs.
-    fn full_script(&self, jobs: &[NewJob]) -> &'static Script {
-        if jobs.iter().any(opts::amends) {
+    /// The script that can store any job, and amend existing ones if some jobs do.
+    fn full_script(&self, amends: bool) -> &'static Script {
+        if amends {
             &self.scripts().amend
         } else {
             &self.scripts().enqueue
