@@ -48,6 +48,7 @@ const CALLS: usize = 5;
 const VERBS: &[Row<2>] = &[
     ("enqueue", 1, [1.0, 4.0]),
     ("schedule", 1, [1.0, 4.0]),
+    ("replace", 1, [1.0, 3.0]),
     ("promote", 1, [1.0, 4.0]),
     ("fire", 1, [1.0, 7.0]),
     ("claim", 1, [1.0, 8.0]),
@@ -57,6 +58,7 @@ const VERBS: &[Row<2>] = &[
     ("complete and claim of a kind", 1, [1.0, 10.0]),
     ("enqueue", 10, [0.1, 0.56]),
     ("schedule", 10, [0.1, 0.56]),
+    ("replace", 10, [0.1, 0.38]),
     ("promote", 10, [0.1, 0.44]),
     ("fire", 10, [0.1, 1.04]),
     ("claim", 10, [0.1, 1.02]),
@@ -66,6 +68,7 @@ const VERBS: &[Row<2>] = &[
     ("complete and claim of a kind", 10, [0.1, 1.4]),
     ("enqueue", 100, [0.01, 0.162]),
     ("schedule", 100, [0.01, 0.188]),
+    ("replace", 100, [0.01, 0.136]),
     ("promote", 100, [0.01, 0.154]),
     ("fire", 100, [0.01, 0.42]),
     ("claim", 100, [0.01, 0.188]),
