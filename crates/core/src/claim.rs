@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::headers::Headers;
 use crate::job::Job;
 use crate::limits::{LEASE_DEFAULT, LEASE_MAX, LEASE_MIN, NUMBER_MAX};
-use crate::name::{BootId, JobId, Kind, random};
+use crate::name::{BootId, GroupName, JobId, Kind, random};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
 use crate::time::Timestamp;
@@ -244,6 +244,8 @@ pub struct ClaimedJob {
     pub headers: Headers,
     /// The priority, from 0 (first) to 9 (last).
     pub priority: Priority,
+    /// The group, whose jobs share limits.
+    pub group: Option<GroupName>,
     /// The number of this attempt, starting at 1.
     pub attempt: u32,
     /// How often a lease on this job expired.
@@ -266,6 +268,7 @@ impl From<Job> for ClaimedJob {
             payload: job.payload.unwrap_or_default(),
             headers: job.headers,
             priority: job.priority,
+            group: job.group,
             attempt: job.attempt,
             expiries: job.expiries,
             retry: job.retry,

@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use crate::claim::Owner;
 use crate::enqueued::Enqueued;
 use crate::error::Result;
+use crate::group::GroupRecord;
 use crate::job::{Job, JobState};
-use crate::name::{JobId, QueueName, UniqueKey};
+use crate::name::{GroupName, JobId, QueueName, UniqueKey};
 use crate::outcome::OutcomeStatus;
 use crate::queue::Stats;
 use crate::schedule::ScheduleRecord;
@@ -28,8 +29,13 @@ pub trait Dump {
 /// The complete state of one queue. Lists are ordered by key unless noted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueDump {
-    /// Ready jobs by priority, in claim order: suspects, then other jobs.
+    /// Ready jobs without a group by priority, in claim order: suspects, then other jobs.
     pub ready: Vec<(Vec<JobId>, Vec<JobId>)>,
+    /// Groups.
+    pub groups: Vec<GroupDump>,
+    /// Groups with ready jobs in the order of their turns; `None` is the jobs without a group. Empty if no group has
+    /// ready jobs.
+    pub turns: Vec<Option<GroupName>>,
     /// Every job, with payload and result.
     pub jobs: Vec<Job>,
     /// The unique keys in use and their jobs.
@@ -51,6 +57,19 @@ pub struct QueueDump {
     /// The queue's settings.
     pub settings: Settings,
     /// When the next claim would be on schedule, in microseconds, if the queue has a rate.
+    pub rate_next_us: Option<u64>,
+}
+
+/// A group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupDump {
+    /// What an operator sees.
+    pub record: GroupRecord,
+    /// Its ready jobs, in claim order.
+    pub line: Vec<JobId>,
+    /// The jobs that hold a slot, ordered by id.
+    pub holders: Vec<JobId>,
+    /// When the next claim would be on schedule, in microseconds, if the group has a rate and this is in the future.
     pub rate_next_us: Option<u64>,
 }
 

@@ -107,6 +107,7 @@ impl Job {
         self.timeout = new.timeout;
         self.expires_at = new.expires.map(|expires| expires.resolve(now));
         self.priority = new.priority;
+        self.group = new.group;
         self.attempt = 1;
         self.expiries = 0;
         self.error = None;

@@ -9,7 +9,7 @@ use crate::due::Due;
 use crate::duplicate::{OnDuplicate, UniqueUntil};
 use crate::error::{Error, Result};
 use crate::headers::Headers;
-use crate::name::{BootId, JobId, Kind, QueueName, ScheduleName, UniqueKey};
+use crate::name::{BootId, GroupName, JobId, Kind, QueueName, ScheduleName, UniqueKey};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
 use crate::text_enum::text_enum;
@@ -45,6 +45,8 @@ pub struct NewJob {
     pub kind: Option<Kind>,
     /// The priority, from 0 (first) to 9 (last).
     pub priority: Priority,
+    /// The group, whose jobs share limits.
+    pub group: Option<GroupName>,
     /// The earliest time the job may run.
     pub due: Due,
     /// The retry policy.
@@ -78,6 +80,7 @@ impl NewJob {
             payload: payload.into(),
             kind: None,
             priority: Priority::default(),
+            group: None,
             due: Due::Now,
             retry: RetryPolicy::default(),
             timeout: None,
@@ -121,6 +124,13 @@ impl NewJob {
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
+        self
+    }
+
+    /// Sets the group, whose jobs share limits (default: no group).
+    #[must_use]
+    pub fn group(mut self, group: GroupName) -> Self {
+        self.group = Some(group);
         self
     }
 
@@ -317,6 +327,8 @@ pub struct Job {
     pub kind: Option<Kind>,
     /// The priority, from 0 (first) to 9 (last).
     pub priority: Priority,
+    /// The group, whose jobs share limits.
+    pub group: Option<GroupName>,
     /// The payload. `None` in listings.
     pub payload: Option<Bytes>,
     /// The headers.

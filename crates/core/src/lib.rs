@@ -17,7 +17,7 @@
 //! In reading order: [`name`], [`time`] and [`due`] are small value types; [`job`] is the job itself;
 //! [`duplicate`] decides what an enqueue does to a job that has its id or unique key, [`enqueued`] is its reply;
 //! [`retry`] computes when a failed job runs again; [`schedule`] enqueues jobs at its instants; [`token`], [`claim`] and [`outcome`] cover a lease from
-//! claim to outcome; [`change`] is what operators do to jobs; [`rate`] limits how many jobs a queue hands out;
+//! claim to outcome; [`change`] is what operators do to jobs; [`rate`] and [`group`] limit how many jobs a queue hands out;
 //! [`queue`], [`worker`] and [`maintenance`] are
 //! stats, worker records and housekeeping; [`store`] is the trait that ties them together, with all their
 //! types, [`error`] its errors, and [`wait`] waits for jobs and outcomes. [`metrics`] names what workers and
@@ -32,6 +32,7 @@ pub mod duplicate;
 pub mod duration;
 pub mod enqueued;
 pub mod error;
+pub mod group;
 pub mod headers;
 pub mod job;
 mod keep;

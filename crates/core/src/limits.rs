@@ -25,6 +25,9 @@ pub const REAP_SCAN_MAX: usize = 1000;
 /// The number of jobs that one page of a listing, or of a change by filter or payload, scans.
 pub const SCAN_PAGE: usize = 500;
 
+/// The maximum number of groups that one claim examines.
+pub const GROUPS_PER_CLAIM: usize = 200;
+
 /// The shortest lease.
 pub const LEASE_MIN: Duration = Duration::from_millis(1);
 /// The longest lease: 24 hours.

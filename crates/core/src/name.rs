@@ -96,6 +96,11 @@ name! {
 }
 
 name! {
+    /// The name of a group of jobs in a queue: like a job id.
+    GroupName, "group name", check_text
+}
+
+name! {
     /// A key that at most one unfinished job in a queue can have.
     UniqueKey, "unique key", check_text
 }

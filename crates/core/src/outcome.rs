@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::claim::Claim;
 use crate::due::Due;
 use crate::error::Result;
+use crate::group::SnoozeScope;
 use crate::limits::Limits;
 use crate::name::JobId;
 use crate::retry::{Jitter, Retry};
@@ -46,7 +47,11 @@ impl JobLease {
 
     /// Postpones the job until `due`, without counting the attempt.
     pub fn snooze(self, due: Due) -> Snooze {
-        Snooze { lease: self, due }
+        Snooze {
+            lease: self,
+            due,
+            scope: SnoozeScope::Job,
+        }
     }
 }
 
@@ -108,9 +113,18 @@ pub struct Snooze {
     pub lease: JobLease,
     /// When the job is due again.
     pub due: Due,
+    /// What is postponed.
+    pub scope: SnoozeScope,
 }
 
 impl Snooze {
+    /// Sets what is postponed (default: the job).
+    #[must_use]
+    pub fn scope(mut self, scope: SnoozeScope) -> Self {
+        self.scope = scope;
+        self
+    }
+
     /// Checks that the time is not too far in the future.
     pub fn check(&self) -> Result<()> {
         self.due.check("due time")
@@ -129,7 +143,7 @@ text_enum! {
         Dead = "dead",
         /// The job is back in the queue. The attempt is not counted.
         Released = "released",
-        /// The job is scheduled for later. The attempt is not counted.
+        /// The job, its group or its queue is postponed. The attempt is not counted.
         Snoozed = "snoozed",
         /// A cancellation had been requested, and the job is now cancelled.
         Cancelled = "cancelled",

@@ -29,7 +29,7 @@ pub struct Stats {
     /// Entries that jobs left in an index of the store when they were cancelled, expired or deleted while
     /// ready. Claims and maintenance remove them. Only Redis has any.
     pub stale_entries: u64,
-    /// The longest time that a job at the head of its priority has been due.
+    /// The longest time that a job at the head of its priority has been due. Jobs of groups are not considered.
     pub oldest_ms: Option<u64>,
     /// The number of schedules.
     pub schedules: u64,
@@ -38,6 +38,8 @@ pub struct Stats {
     pub next_due_ms: Option<u64>,
     /// Whether the queue is paused.
     pub is_paused: bool,
+    /// The time until the rest of a snoozed queue ends.
+    pub resting_ms: Option<u64>,
     /// Counts since the queue was created.
     pub total: Totals,
     /// Counts in the last minute.
@@ -85,6 +87,7 @@ impl Stats {
         let due = [self.next_due_ms, other.next_due_ms];
         self.next_due_ms = due.into_iter().flatten().min();
         self.is_paused |= other.is_paused;
+        self.resting_ms = self.resting_ms.max(other.resting_ms);
         self.total.add(&other.total);
         self.last_minute.enqueued += other.last_minute.enqueued;
         self.last_minute.finished += other.last_minute.finished;

@@ -127,9 +127,11 @@ impl RateLimit {
         next.saturating_sub(self.tolerance_us)
     }
 
-    /// Returns the number of the limit after the clock was set back to `now`.
-    pub fn after_step_back(&self, next: u64, now: u64) -> u64 {
-        next.min(now.saturating_add(self.period_us))
+    /// Returns the number of the limit after the clock was set back to `now`, or after another rate: a closed limit opens
+    /// after one period at most, and no period has more than its number.
+    pub fn cut(&self, next: u64, now: u64) -> u64 {
+        let latest = self.period_us.saturating_add(self.tolerance_us);
+        next.min(now.saturating_add(latest))
     }
 }
 

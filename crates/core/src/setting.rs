@@ -9,6 +9,7 @@ use std::time::Duration;
 use self::table::{FIELDS, Field, field};
 use crate::claim::Mode;
 use crate::error::{Error, ErrorKind, Result};
+use crate::group::GroupSlot;
 use crate::job::JobState;
 pub use crate::keep::{Keep, KeepSucceeded};
 use crate::limits::FUTURE_MAX;
@@ -64,6 +65,15 @@ pub struct Settings {
     /// The number of jobs that may be claimed at once although the rate spreads them (default: 1). What a burst
     /// takes at once is missing from the steady rate: `rate=10/1m` with `burst=4` claims 7 per minute steadily.
     pub burst: u32,
+    /// The maximum number of slots that each group uses (default: no limit, but 1 if jobs keep their slots while they
+    /// wait).
+    pub group_max_running: Option<u32>,
+    /// The maximum number of jobs of each group that are claimed per period (default: no limit).
+    pub group_rate: Option<Rate>,
+    /// Like `burst`, for the rate of each group (default: 1).
+    pub group_burst: u32,
+    /// How long a job holds a slot of its group (default: while it runs).
+    pub group_slot: GroupSlot,
     /// The number of partitions, in stores that support them (default: 1).
     pub partitions: Partitions,
     /// The number of waiting jobs in one partition above which [`Partitions::Auto`] doubles their number
@@ -110,6 +120,10 @@ impl Default for Settings {
             max_running: None,
             rate: None,
             burst: 1,
+            group_max_running: None,
+            group_rate: None,
+            group_burst: 1,
+            group_slot: GroupSlot::Run,
             partitions: Partitions::Fixed(1),
             partition_at: 1_000_000,
         }
@@ -185,16 +199,26 @@ impl Settings {
                 "use a queue of its own for the jobs to limit, or set max_running=none and rate=none",
             ));
         }
-        // Stores count microseconds, and some of them only up to `NUMBER_MAX`.
-        let burst = self.rate_limit().map_or(0, |limit| limit.burst_us());
-        if Duration::from_micros(burst) > FUTURE_MAX {
+        check_burst(self.rate, self.burst)?;
+        check_burst(self.group_rate, self.group_burst)
+    }
+
+    /// Checks whether these settings may follow `old` in a queue that has jobs or groups.
+    pub fn check_change(&self, old: &Self, has_jobs: bool, has_groups: bool) -> Result<()> {
+        self.check()?;
+        if has_jobs && self.group_slot != old.group_slot {
             return Err(Error::new(
                 ErrorKind::Conflict,
-                format!(
-                    "a burst of {} is too large for its rate: the rate would catch up with it after more than 100 years",
-                    self.burst
-                ),
-                "use a smaller burst, or a rate with a shorter period",
+                "group_slot cannot change while the queue has jobs: it decides which of them hold a slot",
+                "wait until the queue is empty and delete its dead jobs, or use another queue",
+            ));
+        }
+        let grows = self.partitions != old.partitions && self.partitions != Partitions::Fixed(1);
+        if has_groups && grows {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "partitions cannot be added while the queue has groups: a group would be in two partitions",
+                "wait until the queue is empty, or use another queue",
             ));
         }
         Ok(())
@@ -202,14 +226,21 @@ impl Settings {
 
     /// Checks a claim in a mode: a limit of running jobs cannot count jobs that are final when claimed.
     pub fn check_claim(&self, mode: Mode) -> Result<()> {
-        if mode == Mode::AtMostOnce && self.max_running.is_some() {
+        let is_limited = self.max_running.is_some() || self.group_max_running().is_some();
+        if mode == Mode::AtMostOnce && is_limited {
             return Err(Error::new(
                 ErrorKind::Conflict,
-                "a queue with max_running hands out no jobs at most once",
-                "claim at least once, or set max_running=none",
+                "a queue with max_running or group_max_running hands out no jobs at most once",
+                "claim at least once, or set max_running=none, group_max_running=none and group_slot=run",
             ));
         }
         Ok(())
+    }
+
+    /// Returns how many slots a group may use, unless it has its own limit.
+    pub fn group_max_running(&self) -> Option<u32> {
+        let lane = self.group_slot.is_lane().then_some(1);
+        self.group_max_running.or(lane)
     }
 
     /// Returns the rate with its burst.
@@ -234,6 +265,21 @@ impl Settings {
         };
         FIELDS.iter().map(list).collect()
     }
+}
+
+/// Checks that a rate catches up with its burst: stores count microseconds, and some of them only up to `NUMBER_MAX`.
+pub(crate) fn check_burst(rate: Option<Rate>, burst: u32) -> Result<()> {
+    let burst_us = rate.map_or(0, |rate| rate.limit(burst).burst_us());
+    if Duration::from_micros(burst_us) > FUTURE_MAX {
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "a burst of {burst} is too large for its rate: the rate would catch up with it after more than 100 years"
+            ),
+            "use a smaller burst, or a rate with a shorter period",
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -269,6 +315,10 @@ mod tests {
             "max_running=3",
             "rate=100/1m",
             "burst=5",
+            "group_max_running=2",
+            "group_rate=5/1s",
+            "group_burst=2",
+            "group_slot=success",
         ] {
             settings.apply(&text.parse().unwrap()).unwrap();
         }
@@ -295,6 +345,7 @@ mod tests {
             "rate=fast",
             "rate=0/1s",
             "burst=0",
+            "group_slot=never",
             "x",
         ] {
             let error = bad.parse::<Setting>().unwrap_err();

@@ -15,11 +15,12 @@ pub use crate::claim::{
 pub use crate::due::Due;
 pub use crate::duplicate::{OnDuplicate, UniqueUntil};
 pub use crate::enqueued::{DurabilityLevel, Enqueued};
+pub use crate::group::{GroupChange, GroupLimits, GroupRecord, GroupSlot, OwnLimit, SnoozeScope};
 pub use crate::headers::Headers;
 pub use crate::job::{Fraction, Job, JobState, NewJob, Progress, Reason};
 pub use crate::limits::Limits;
 pub use crate::maintenance::{Audited, Maintained, Repair};
-pub use crate::name::{BootId, JobId, Kind, QueueName, ScheduleName, UniqueKey};
+pub use crate::name::{BootId, GroupName, JobId, Kind, QueueName, ScheduleName, UniqueKey};
 pub use crate::notification::{Notification, Watch};
 pub use crate::outcome::{
     Completed, Completion, Failure, JobLease, LeaseStatus, OutcomeStatus, Snooze,
@@ -122,7 +123,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn release(&self, queue: &QueueName, leases: Vec<JobLease>)
     -> Result<Vec<OutcomeStatus>>;
 
-    /// Postpones jobs without counting the attempt.
+    /// Postpones jobs without counting the attempt. With another [scope](SnoozeScope) than the job, it returns to
+    /// the queue like a released one, and nothing of its group or queue is claimed until then.
     async fn snooze(&self, queue: &QueueName, snoozes: Vec<Snooze>) -> Result<Vec<OutcomeStatus>>;
 
     /// Cancels, retries, deletes or promotes the jobs of a target, or one page of them.
@@ -144,13 +146,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Checks and repairs one page of the queue: indexes, claims, leases and counters.
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited>;
 
-    /// Pauses or resumes a queue. A paused queue hands out no jobs; everything else continues.
+    /// Pauses or resumes a queue. A paused queue hands out no jobs; everything else continues. Resuming also ends
+    /// the rest of a snoozed queue.
     async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()>;
 
     /// Returns the settings of a queue, or the defaults if it does not exist.
     async fn settings(&self, queue: &QueueName) -> Result<Settings>;
 
-    /// Changes settings of a queue and returns all of them.
+    /// Changes settings of a queue and returns all of them. How long jobs hold a slot can be changed only while the
+    /// queue has no jobs, and partitions can be added only while it has no groups.
     async fn set(&self, queue: &QueueName, settings: Vec<Setting>) -> Result<Settings>;
 
     /// Deletes a queue without jobs and schedules: its settings, stats and remembered ids. If it is created
@@ -206,6 +210,25 @@ pub trait Store: Send + Sync + fmt::Debug {
         name: &ScheduleName,
         change: ScheduleChange,
     ) -> Result<bool>;
+
+    /// Changes the limits of a group, pauses or resumes it. Returns its record.
+    async fn set_group(
+        &self,
+        queue: &QueueName,
+        group: &GroupName,
+        change: GroupChange,
+    ) -> Result<GroupRecord>;
+
+    /// Returns a group, or `None` if the store knows nothing of it.
+    async fn group(&self, queue: &QueueName, group: &GroupName) -> Result<Option<GroupRecord>>;
+
+    /// Lists a page of groups, ordered by name.
+    async fn groups(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<GroupRecord>>;
 
     /// Returns a schedule with its payload, instants and history.
     async fn schedule(

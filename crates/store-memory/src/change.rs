@@ -95,6 +95,8 @@ impl Queue {
         if let Some(holder) = holder.filter(|holder| *holder != id) {
             return Changed::Conflict(holder.clone());
         }
+        // In a lane that stops at a failure, the job keeps its slot, and so its place.
+        let holds_slot = self.holds_slot(&self.jobs[id]);
         let Some(mut job) = self.forget(id) else {
             return Changed::NotFound;
         };
@@ -110,7 +112,11 @@ impl Queue {
             self.unique_keys.insert(key, id.clone());
         }
         self.tombstones.remove(&Remembered::Id(id.clone()));
+        let group = job.group.clone().filter(|_| holds_slot);
         self.jobs.insert(id.clone(), job);
+        if let Some(group) = group.and_then(|name| self.groups.get_mut(&name)) {
+            group.holders.insert(id.clone());
+        }
         self.insert_ready(id, Requeue::Back);
         Changed::Done
     }
@@ -175,6 +181,7 @@ impl Queue {
         let waiting: Vec<_> = waiting.take(SCAN_PAGE).cloned().collect();
         for job in &waiting {
             self.remove_waiting(&job.id);
+            self.leave_slot(&job.id);
             self.jobs.remove(&job.id);
             if let Some(key) = &job.unique_key {
                 self.unique_keys.remove(key);

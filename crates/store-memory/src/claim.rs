@@ -7,10 +7,10 @@ use std::time::Duration;
 use windlass_core::limits::{CLAIM_BYTES_MAX, CLAIM_MAX, PAGE, SUSPECT_AFTER, SUSPECT_COOLDOWN};
 use windlass_core::store::{ClaimedJob, Claimer, LeaseStatus, Owner, Reason, UniqueUntil};
 use windlass_core::{
-    Bytes, Claim, ClaimRequest, JobId, JobLease, JobState, Mode, Priority, Timestamp, Token,
+    Bytes, Claim, ClaimRequest, JobId, JobLease, JobState, Mode, Timestamp, Token,
 };
 
-use crate::queue::{ClaimRecord, Lease, Queue, lanes};
+use crate::queue::{ClaimRecord, Lease, Queue};
 
 impl Queue {
     pub(crate) fn claim(&mut self, request: &ClaimRequest) -> Option<Claim> {
@@ -76,39 +76,36 @@ impl Queue {
         leases.any(|lease| lease.until == Timestamp::default())
     }
 
-    /// Takes jobs from the lanes, first priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of payload.
-    /// A suspect is claimed alone.
+    /// Takes jobs in turn from the groups, first priority first, up to `max` jobs and `CLAIM_BYTES_MAX` of
+    /// payload. A suspect is claimed alone.
     fn take(&mut self, request: &ClaimRequest) -> Vec<JobId> {
         let max = request.max.min(CLAIM_MAX).min(self.allowed());
         let may_take_suspect = self.may_take_suspect(&request.claimer);
         let mut taken = Vec::new();
         let (mut expired, mut bytes) = (0, 0);
-        for priority in Priority::all() {
-            let [suspects, others] = lanes(priority);
-            while expired < PAGE && taken.len() < max {
-                let suspect = self.lane(suspects).next().filter(|_| may_take_suspect);
-                if suspect.is_some() && !taken.is_empty() {
-                    return taken;
-                }
-                let is_suspect = suspect.is_some();
-                let Some(id) = suspect.or_else(|| self.lane(others).next()).cloned() else {
-                    break;
-                };
-                let job = &self.jobs[&id];
-                if job.expires_at.is_some_and(|at| at <= self.now.ms()) {
-                    self.mark_dead(&id, Reason::Expired);
-                    expired += 1;
-                    continue;
-                }
-                bytes += job.payload.as_ref().map_or(0, Bytes::len);
-                if bytes > CLAIM_BYTES_MAX && !taken.is_empty() {
-                    return taken;
-                }
-                self.remove_waiting(&id);
-                taken.push(id);
-                if is_suspect {
-                    return taken;
-                }
+        while expired < PAGE
+            && taken.len() < max
+            && let Some(id) = self.next_job(request.mode, may_take_suspect)
+        {
+            let job = &self.jobs[&id];
+            let is_suspect = job.expiries >= SUSPECT_AFTER;
+            if is_suspect && !taken.is_empty() {
+                break;
+            }
+            if job.expires_at.is_some_and(|at| at <= self.now.ms()) {
+                self.mark_dead(&id, Reason::Expired);
+                expired += 1;
+                continue;
+            }
+            bytes += job.payload.as_ref().map_or(0, Bytes::len);
+            if bytes > CLAIM_BYTES_MAX && !taken.is_empty() {
+                break;
+            }
+            self.remove_waiting(&id);
+            self.take_turn(&id);
+            taken.push(id);
+            if is_suspect {
+                break;
             }
         }
         taken
@@ -138,7 +135,6 @@ impl Queue {
         for id in ids {
             self.announce(id, JobState::Running);
             let job = self.job(id);
-            job.state = JobState::Running;
             job.started_at = Some(token.issued_at());
             if job.unique_until == UniqueUntil::Start {
                 job.unique_until = UniqueUntil::End;

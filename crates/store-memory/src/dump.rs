@@ -1,7 +1,7 @@
 //! Dumps the complete state of a queue.
 
 use async_trait::async_trait;
-use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
+use windlass_core::dump::{ClaimDump, Dump, GroupDump, LeaseDump, QueueDump};
 use windlass_core::time::Now;
 use windlass_core::{OutcomeStatus, Priority, QueueName, Result};
 
@@ -56,8 +56,17 @@ impl Queue {
                 Remembered::Id(call) => amendments.push((call.clone(), reply.clone(), until)),
             }
         }
+        let groups = self.groups.iter().map(|(name, group)| GroupDump {
+            record: group.record(name, &self.settings, now),
+            line: group.line.values().cloned().collect(),
+            holders: group.holders.iter().cloned().collect(),
+            rate_next_us: group.rate_next(&self.settings, now),
+        });
+        let groups = groups.filter(|group| group.record.exists() || group.rate_next_us.is_some());
         QueueDump {
             ready: lanes.collect(),
+            groups: groups.collect(),
+            turns: self.turns(),
             jobs: self.jobs.values().cloned().collect(),
             unique_keys: self.unique_keys.clone().into_iter().collect(),
             tombstones,

@@ -5,7 +5,7 @@ use windlass_core::store::DurabilityLevel::Memory;
 use windlass_core::store::{Requeue, UniqueKey};
 use windlass_core::{Enqueued, Job, JobId, JobState, NewJob, Timestamp};
 
-use crate::queue::{Queue, Remembered, Tombstone, lane_of};
+use crate::queue::{Queue, Remembered, Tombstone};
 
 impl Queue {
     pub(crate) fn enqueue(&mut self, jobs: Vec<NewJob>) -> Vec<Enqueued> {
@@ -105,23 +105,29 @@ impl Queue {
         if due.is_none() && !replaces {
             return None;
         }
-        let lane = lane_of(job);
+        let lane = self.lane_in_line(job);
+        let (group, is_moved) = (job.group.clone(), replaces && job.group != new.group);
         let position = self.positions.get(id).copied();
         self.remove_waiting(id);
+        if is_moved {
+            self.leave_slot(id);
+        }
         let now = self.now;
         let job = self.job(id);
         job.keep_outcome |= new.keep_outcome;
         if replaces {
             job.replace(new.clone(), now);
         }
-        let is_same_lane = lane_of(job) == lane;
+        let job = &self.jobs[id];
+        let is_same_lane = self.lane_in_line(job) == lane && job.group == group;
         match (job.state, due) {
             (JobState::Scheduled | JobState::Ready, Some(due_at)) => {
                 self.insert_scheduled(id, due_at);
             }
             (JobState::Ready, None) if !is_same_lane => self.insert_ready(id, Requeue::Back),
             (_, due) => {
-                job.due_at = due.unwrap_or(job.due_at);
+                let due = due.unwrap_or(job.due_at);
+                self.job(id).due_at = due;
                 self.restore(id, position);
             }
         }
@@ -165,6 +171,7 @@ impl Queue {
             is_named: new.is_named,
             kind: new.kind,
             priority: new.priority,
+            group: new.group,
             payload: Some(new.payload),
             headers: new.headers,
             retry: new.retry.resolve(now),

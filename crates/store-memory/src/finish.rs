@@ -34,6 +34,7 @@ impl Queue {
     fn finish(&mut self, id: &JobId, state: JobState, is_kept: bool) {
         let now = self.now.ms();
         self.remove_waiting(id);
+        self.leave_slot_at_end(id, state);
         self.ended.add(now, 1);
         self.announce(id, state);
         let until = now.plus(self.settings.dedup_for);
@@ -79,6 +80,7 @@ impl Queue {
 
     /// Removes a finished job.
     pub(crate) fn forget(&mut self, id: &JobId) -> Option<Job> {
+        self.leave_slot(id);
         let job = self.jobs.remove(id)?;
         if let (Some(finished), Some(at)) = (self.finished.get_mut(&job.state), job.finished_at) {
             finished.by_end.remove(&(at, id.clone()));

@@ -21,7 +21,7 @@
 //!
 //! `queue` holds the state of a queue and its transitions. There is one file per verb or family of
 //! verbs: `enqueue`, `claim`, `renew`, `outcome`, `change`, `schedule`. `reap`, `finish` and `maintenance` reclaim,
-//! finish and prune jobs. `workers` is the worker registry, `read` has the read-only verbs, and `store`
+//! finish and prune jobs; `limit` and `group` decide which may start. `workers` is the worker registry, `read` has the read-only verbs, and `store`
 //! implements the `Store` trait.
 
 mod change;
@@ -30,6 +30,7 @@ mod claim;
 mod dump;
 mod enqueue;
 mod finish;
+mod group;
 mod limit;
 mod maintenance;
 mod outcome;

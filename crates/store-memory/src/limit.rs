@@ -11,6 +11,9 @@ use crate::queue::Queue;
 impl Queue {
     /// How many jobs may be claimed now.
     pub(crate) fn allowed(&self) -> usize {
+        if self.resting_until > self.now.ms() {
+            return 0;
+        }
         let is_running = |job: &&Job| job.state == JobState::Running;
         let running = self.jobs.values().filter(is_running).count();
         let slots = self.settings.max_running.map_or(usize::MAX, |max| {
@@ -31,25 +34,38 @@ impl Queue {
         }
     }
 
-    /// When the rate allows the next claim, if ready jobs wait for that.
+    /// When the rate or the end of a rest allows the next claim, if ready jobs wait for that.
     pub(crate) fn opens_at(&self, now: Now) -> Option<Timestamp> {
-        let limit = self.settings.rate_limit()?;
-        let opens_us = limit.opens_at(self.rate_next_us);
-        let is_awaited = !self.ready.is_empty() && !self.is_paused && opens_us > now.us;
+        let limit = self.settings.rate_limit();
+        let opens_us = limit.map_or(0, |limit| limit.opens_at(self.rate_next_us));
+        let opens_us = opens_us.max(self.resting_until.as_ms() * 1000);
+        let is_awaited = !self.positions.is_empty() && !self.is_paused && opens_us > now.us;
         is_awaited.then(|| Timestamp::from_ms(opens_us.div_ceil(1000)))
     }
 
-    /// Follows changed limits: a new rate begins now, and waiting claims try again.
-    pub(crate) fn limit(&mut self, new: &Settings) {
+    /// Changes the settings. A new rate begins now, and waiting claims try other limits.
+    pub(crate) fn change_settings(&mut self, new: Settings) {
+        let old = std::mem::replace(&mut self.settings, new);
         let limits = |settings: &Settings| (settings.max_running, settings.rate, settings.burst);
-        if limits(new) == limits(&self.settings) {
-            return;
+        let group_limits = |settings: &Settings| {
+            let Settings {
+                group_max_running,
+                group_rate,
+                group_burst,
+                ..
+            } = settings;
+            (*group_max_running, *group_rate, *group_burst)
+        };
+        let limit = self.settings.rate_limit();
+        if limit != old.rate_limit() {
+            let next = self.rate_next_us;
+            self.rate_next_us = limit.map_or(0, |limit| limit.cut(next, self.now.us));
         }
-        if new.rate_limit() != self.settings.rate_limit() {
-            self.rate_next_us = new.rate_limit().map_or(0, |limit| {
-                limit.after_step_back(self.rate_next_us, self.now.us)
-            });
+        if group_limits(&self.settings) != group_limits(&old) {
+            self.cut_group_rates();
+            self.announce_work();
+        } else if limits(&self.settings) != limits(&old) {
+            self.announce_work();
         }
-        self.announce_work();
     }
 }

@@ -2,7 +2,7 @@
 
 use windlass_core::OutcomeStatus::{self, Cancelled, Completed, Dead, Released, Retrying, Snoozed};
 use windlass_core::limits::{CLAIM_TOMBSTONE, truncate_message};
-use windlass_core::store::{Completion, Failure, Snooze};
+use windlass_core::store::{Completion, Failure, Snooze, SnoozeScope};
 use windlass_core::time::Now;
 use windlass_core::{ClaimRequest, JobId, JobLease, Token};
 
@@ -87,14 +87,28 @@ impl Queue {
     }
 
     pub(crate) fn snooze(&mut self, snoozes: &[Snooze]) -> Vec<OutcomeStatus> {
+        let mut back = Vec::new();
         let snooze = |snooze: &Snooze| {
+            let JobLease { id, token } = &snooze.lease;
             self.unless_stopped(&snooze.lease, &[Snoozed, Cancelled], |queue| {
-                queue.leave_claim(&snooze.lease.id, Snoozed);
-                queue.insert_scheduled(&snooze.lease.id, snooze.due.resolve(queue.now));
+                let (order, until) = (queue.claim_order(id, *token), snooze.due.resolve(queue.now));
+                queue.leave_claim(id, Snoozed);
+                let group = queue.jobs[id].group.clone();
+                match (snooze.scope, group) {
+                    (SnoozeScope::Queue, _) => queue.resting_until = queue.resting_until.max(until),
+                    (SnoozeScope::Group, Some(group)) => queue.rest_group(&group, until),
+                    (SnoozeScope::Job | SnoozeScope::Group, _) => {
+                        queue.insert_scheduled(id, until);
+                        return Snoozed;
+                    }
+                }
+                back.push((order, id.clone()));
                 Snoozed
             })
         };
         let statuses = snoozes.iter().map(snooze).collect();
+        back.sort();
+        self.requeue_in_order(back.into_iter().map(|(_, id)| id).collect());
         self.prune_after();
         statuses
     }

@@ -1,6 +1,6 @@
 //! The state of one queue, and the transitions of its jobs.
 //!
-//! A job is in exactly one index: a lane (ready), the scheduled jobs, the waiting job of a schedule
+//! A job is in exactly one index: a line (ready), the scheduled jobs, the waiting job of a schedule
 //! (pending), a claim (running) or the finished jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,12 +9,16 @@ use std::time::Duration;
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::notification::Notification;
 use windlass_core::queue::MinuteCount;
-use windlass_core::store::{Owner, Requeue, ScheduleRecord, Settings, Totals, UniqueKey};
+use windlass_core::store::{
+    GroupName, GroupSlot, Owner, Requeue, ScheduleRecord, Settings, Totals, UniqueKey,
+};
 use windlass_core::time::Now;
 use windlass_core::{
     Enqueued, Job, JobId, JobState, OutcomeStatus, Priority, QueueName, ScheduleName, Timestamp,
     Token,
 };
+
+use crate::group::Group;
 
 /// The state of one queue.
 #[derive(Debug)]
@@ -22,16 +26,22 @@ pub(crate) struct Queue {
     pub(crate) name: QueueName,
     pub(crate) settings: Settings,
     pub(crate) is_paused: bool,
+    /// Until when a snooze lets the queue rest.
+    pub(crate) resting_until: Timestamp,
     /// The number of the rate limit.
     pub(crate) rate_next_us: u64,
     /// The time of the last transaction that changed something, in microseconds.
     pub(crate) mark_us: u64,
     pub(crate) last_token: u64,
     pub(crate) jobs: BTreeMap<JobId, Job>,
-    /// Ready jobs by lane and position.
+    /// Ready jobs without a group by lane and position.
     pub(crate) ready: BTreeMap<(u64, i64), JobId>,
     /// The lane and position of each ready job.
     pub(crate) positions: BTreeMap<JobId, (u64, i64)>,
+    pub(crate) groups: BTreeMap<GroupName, Group>,
+    /// The last turn of any group, and of the jobs without a group.
+    pub(crate) turn: u64,
+    pub(crate) ungrouped_turn: u64,
     pub(crate) scheduled: BTreeSet<(Timestamp, JobId)>,
     /// Waiting jobs with an expiry.
     pub(crate) expiring: BTreeSet<(Timestamp, JobId)>,
@@ -123,12 +133,16 @@ impl Queue {
             name,
             settings: Settings::default(),
             is_paused: false,
+            resting_until: Timestamp::default(),
             rate_next_us: 0,
             mark_us: 0,
             last_token: 0,
             jobs: BTreeMap::new(),
             ready: BTreeMap::new(),
             positions: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            turn: 0,
+            ungrouped_turn: 0,
             scheduled: BTreeSet::new(),
             expiring: BTreeSet::new(),
             finished: BTreeMap::new(),
@@ -157,8 +171,9 @@ impl Queue {
                 lease.until = lease.until.min(self.now.ms().plus(lease.length));
             }
             if let Some(limit) = self.settings.rate_limit() {
-                self.rate_next_us = limit.after_step_back(self.rate_next_us, self.now.us);
+                self.rate_next_us = limit.cut(self.rate_next_us, self.now.us);
             }
+            self.cut_group_rates();
             self.mark_changed();
         }
     }
@@ -169,6 +184,7 @@ impl Queue {
             self.mark_us = self.now.us;
         }
         self.kept_in_transaction = 0;
+        self.remove_groups();
         std::mem::take(&mut self.notifications)
     }
 
@@ -211,7 +227,7 @@ impl Queue {
             .map(|(_, id)| id)
     }
 
-    /// Adds a job that is in no index to an end of its lane.
+    /// Adds a job that is in no index to an end of its lane in its line.
     pub(crate) fn insert_ready(&mut self, id: &JobId, end: Requeue) {
         let position = match end {
             Requeue::Front => {
@@ -226,8 +242,13 @@ impl Queue {
         let job = self.job(id);
         job.state = JobState::Ready;
         job.started_at = None;
-        let lane = lane_of(job);
-        self.ready.insert((lane, position), id.clone());
+        let group = job.group.clone();
+        let lane = self.lane_in_line(&self.jobs[id]);
+        let line = self.line_of(group.as_ref());
+        let is_first = line.insert((lane, position), id.clone()).is_none() && line.len() == 1;
+        if let Some(group) = group.filter(|_| is_first) {
+            self.arrive(&group);
+        }
         self.positions.insert(id.clone(), (lane, position));
         self.announce_waiting(id, JobState::Ready);
     }
@@ -269,12 +290,13 @@ impl Queue {
         self.mark_changed();
     }
 
-    /// Removes a waiting job from its lane or the scheduled jobs.
+    /// Removes a waiting job from its line or the scheduled jobs.
     pub(crate) fn remove_waiting(&mut self, id: &JobId) {
-        let job = &self.jobs[id];
         if let Some(position) = self.positions.remove(id) {
-            self.ready.remove(&position);
+            let group = self.jobs[id].group.clone();
+            self.line_of(group.as_ref()).remove(&position);
         }
+        let job = &self.jobs[id];
         self.scheduled.remove(&(job.due_at, id.clone()));
         if let Some(at) = job.expires_at {
             self.expiring.remove(&(at, id.clone()));
@@ -292,7 +314,8 @@ impl Queue {
             self.expiring.insert((at, id.clone()));
         }
         if let Some(position) = position {
-            self.ready.insert(position, id.clone());
+            let group = job.group.clone();
+            self.line_of(group.as_ref()).insert(position, id.clone());
             self.positions.insert(id.clone(), position);
         }
         self.mark_changed();
@@ -302,8 +325,11 @@ impl Queue {
     pub(crate) fn leave_claim(&mut self, id: &JobId, status: OutcomeStatus) {
         self.mark_changed();
         // A slot of the queue is free.
-        if self.settings.max_running.is_some() && !self.ready.is_empty() {
+        if self.settings.max_running.is_some() && !self.positions.is_empty() {
             self.announce_work();
+        }
+        if self.settings.group_slot == GroupSlot::Run {
+            self.leave_slot(id);
         }
         let job = self.job(id);
         job.worker = None;
@@ -324,7 +350,7 @@ impl Queue {
         }
     }
 
-    /// Adds unfinished jobs to their lanes, keeping their order.
+    /// Adds unfinished jobs to their lines, keeping their order.
     pub(crate) fn requeue_in_order(&mut self, mut ids: Vec<JobId>) {
         let end = self.settings.requeue;
         if end == Requeue::Front {

@@ -86,7 +86,8 @@ impl Queue {
         }
     }
 
-    /// The position of a job: all jobs by id; those of one state by lane, claim, due time or end.
+    /// The position of a job: all jobs by id; those of one state by claim, due time or end, and ready ones by group,
+    /// lane and position.
     fn scan_position(&self, job: &Job, state: Option<JobState>) -> ScanPosition {
         let order = match state {
             None => (0, 0),
@@ -98,20 +99,23 @@ impl Queue {
                 .unwrap_or_default(),
             Some(_) => (job.finished_at.unwrap_or_default().as_ms(), 0),
         };
+        let is_in_line = state == Some(JobState::Ready);
+        let group = job.group.as_ref().filter(|_| is_in_line);
         ScanPosition {
+            group: group.map_or_else(String::new, ToString::to_string),
             order,
             id: job.id.clone(),
         }
     }
 
     pub(crate) fn stats(&self, now: Now) -> Stats {
-        let opening = self.opens_at(now);
+        let (opening, read_at) = (self.opens_at(now), now);
         let now = now.ms();
         let of_state = |state| self.jobs.values().filter(move |job| job.state == state);
         let count = |state| of_state(state).count() as u64;
         let ready_in = |priority| {
-            let jobs = lanes(priority).map(|lane| self.lane(lane).count() as u64);
-            jobs.iter().sum()
+            let jobs = of_state(JobState::Ready);
+            jobs.filter(|job| job.priority == priority).count() as u64
         };
         let mut ready_by_priority = [0; Priority::COUNT];
         for priority in Priority::all() {
@@ -121,10 +125,15 @@ impl Queue {
         let heads = heads.filter_map(|lane| self.lane(lane).next());
         let oldest = heads.map(|id| self.jobs[id].due_at).min();
         let next = self.scheduled.first().map(|(due_at, _)| *due_at);
-        let next = [next, self.next_firing(), opening];
+        let next = [
+            next,
+            self.next_firing(),
+            opening,
+            self.next_group_opening(read_at),
+        ];
         let next = next.into_iter().flatten().min();
         Stats {
-            ready: self.ready.len() as u64,
+            ready: self.positions.len() as u64,
             ready_by_priority,
             pending: count(JobState::Pending),
             scheduled: self.scheduled.len() as u64,
@@ -138,6 +147,8 @@ impl Queue {
             schedules: self.schedules.len() as u64,
             next_due_ms: next.map(|due_at| due_at.as_ms().saturating_sub(now.as_ms())),
             is_paused: self.is_paused,
+            resting_ms: (self.resting_until > now)
+                .then(|| self.resting_until.as_ms() - now.as_ms()),
             total: self.total,
             last_minute: Rates {
                 enqueued: self.enqueued.last_minute(now),
@@ -150,21 +161,26 @@ impl Queue {
 /// A position in a listing; its text form is the cursor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ScanPosition {
+    /// Empty without a group.
+    group: String,
     order: (u64, i64),
     id: JobId,
 }
 
 impl ScanPosition {
     fn to_cursor(&self) -> Cursor {
-        Cursor(format!("{},{},{}", self.order.0, self.order.1, self.id))
+        // No name contains a tab.
+        let (first, second) = self.order;
+        Cursor(format!("{}\t{first}\t{second}\t{}", self.group, self.id))
     }
 
     pub(crate) fn from_cursor(cursor: &Cursor) -> Result<Self> {
         let parse = || {
-            let mut fields = cursor.0.splitn(3, ',');
+            let mut fields = cursor.0.splitn(4, '\t');
+            let group = fields.next()?.to_owned();
             let order = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
             let id = JobId::new(fields.next()?).ok()?;
-            Some(Self { order, id })
+            Some(Self { group, order, id })
         };
         parse().ok_or_else(|| Error::invalid("cursor", "malformed", "start again without a cursor"))
     }

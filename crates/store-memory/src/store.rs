@@ -3,14 +3,14 @@
 use async_trait::async_trait;
 use windlass_core::limits::{Limits, PAGE, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
-    SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
-    WorkerRecord,
+    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
+    GroupRecord, Heartbeat, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill,
+    Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats,
+    Watch, WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
-    OutcomeStatus, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target,
+    OutcomeStatus, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target, Timestamp,
 };
 
 use crate::MemoryStore;
@@ -118,6 +118,7 @@ impl Store for MemoryStore {
         self.on_created_queue(queue, |queue| {
             queue.is_paused = is_paused;
             if !is_paused {
+                queue.resting_until = Timestamp::default();
                 queue.announce_work();
             }
             queue.mark_changed();
@@ -134,9 +135,10 @@ impl Store for MemoryStore {
         self.on_created_queue(queue, |queue| {
             let mut new = queue.settings.clone();
             settings.iter().try_for_each(|setting| new.apply(setting))?;
-            new.check()?;
-            queue.limit(&new);
-            queue.settings = new;
+            queue.remove_groups();
+            let (has_jobs, has_groups) = (!queue.jobs.is_empty(), !queue.groups.is_empty());
+            new.check_change(&queue.settings, has_jobs, has_groups)?;
+            queue.change_settings(new);
             queue.mark_changed();
             Ok(queue.settings.clone())
         })
@@ -237,6 +239,37 @@ impl Store for MemoryStore {
         let from = from.map(|from| ScheduleName::new(from.0)).transpose()?;
         let limit = limit.clamp(1, PAGE);
         let page = self.read(queue, |queue, _| queue.list_schedules(from.as_ref(), limit));
+        Ok(page.unwrap_or(Page {
+            items: Vec::new(),
+            next: None,
+        }))
+    }
+
+    async fn set_group(
+        &self,
+        queue: &QueueName,
+        group: &GroupName,
+        change: GroupChange,
+    ) -> Result<GroupRecord> {
+        self.on_created_queue(queue, |queue| queue.set_group(group, change))
+    }
+
+    async fn group(&self, queue: &QueueName, group: &GroupName) -> Result<Option<GroupRecord>> {
+        let record = self.read(queue, |queue, now| queue.group(group, now));
+        Ok(record.flatten())
+    }
+
+    async fn groups(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<GroupRecord>> {
+        let from = from.map(|from| GroupName::new(from.0)).transpose()?;
+        let limit = limit.clamp(1, PAGE);
+        let page = self.read(queue, |queue, now| {
+            queue.list_groups(from.as_ref(), limit, now)
+        });
         Ok(page.unwrap_or(Page {
             items: Vec::new(),
             next: None,

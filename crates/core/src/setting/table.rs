@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{KeepSucceeded, PARTITIONS_MAX, Partitions, Requeue, Settings};
 use crate::duration;
 use crate::error::{Error, Result};
+use crate::group::GroupSlot;
 use crate::limits::{FUTURE_MAX, NUMBER_MAX};
 use crate::rate::Rate;
 
@@ -44,7 +45,7 @@ const AGE: &str = "a duration such as 1h30m, or all";
 const NUMBER: &str = "a whole number";
 const BOUND: &str = "a whole number, or all";
 
-pub(super) static FIELDS: [Field; 19] = [
+pub(super) static FIELDS: [Field; 23] = [
     field!(
         "dedup_for",
         DURATION,
@@ -127,6 +128,34 @@ pub(super) static FIELDS: [Field; 19] = [
         burst,
         format_value,
         parse_positive
+    ),
+    field!(
+        "group_max_running",
+        "a whole number from 1, or none",
+        group_max_running,
+        format_limit,
+        parse_max_running
+    ),
+    field!(
+        "group_rate",
+        "a rate such as 100/1m, or none",
+        group_rate,
+        format_limit,
+        parse_rate
+    ),
+    field!(
+        "group_burst",
+        "a whole number from 1",
+        group_burst,
+        format_value,
+        parse_positive
+    ),
+    field!(
+        "group_slot",
+        "run, job or success",
+        group_slot,
+        format_value,
+        parse_group_slot
     ),
     field!(
         "partitions",
@@ -249,6 +278,10 @@ fn not_a_number(text: &str) -> String {
 
 fn parse_requeue(text: &str) -> Result<Requeue, String> {
     Requeue::from_text(text).ok_or_else(|| format!("unknown value {text:?}"))
+}
+
+fn parse_group_slot(text: &str) -> Result<GroupSlot, String> {
+    GroupSlot::from_text(text).ok_or_else(|| format!("unknown value {text:?}"))
 }
 
 fn parse_keep_succeeded(text: &str) -> Result<KeepSucceeded, String> {
