@@ -279,7 +279,7 @@ pub(crate) fn stats(
     let now = now.ms();
     let mut stats = queue.counters.stats(now);
     stats.is_paused = queue.is_paused;
-    let rest_ms = queue.resting_until.checked_sub(now.as_ms());
+    let rest_ms = queue.counters.resting_until.checked_sub(now.as_ms());
     stats.resting_ms = rest_ms.filter(|rest_ms| *rest_ms > 0);
     let oldest = oldest_due(db, &queue)?;
     stats.oldest_ms = oldest.map(|due_at| now.as_ms().saturating_sub(due_at));

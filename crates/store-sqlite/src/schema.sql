@@ -12,8 +12,7 @@ CREATE TABLE queue (
     back       INTEGER NOT NULL,
     stats      TEXT NOT NULL,      -- counters, in the order of stats.rs; empty if the queue is deleted
     fires_at   INTEGER,            -- when the next instant of its schedules is due
-    rate_next_us INTEGER NOT NULL DEFAULT 0,  -- when the next claim is on schedule, microseconds; 0 without a rate
-    resting_until INTEGER NOT NULL DEFAULT 0  -- until when a snooze keeps all its jobs back
+    rate_next_us INTEGER NOT NULL DEFAULT 0   -- when the next claim is on schedule, microseconds; 0 without a rate
 ) STRICT;
 
 CREATE TABLE job (

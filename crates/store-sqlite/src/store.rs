@@ -186,7 +186,7 @@ impl Store for SqliteStore {
         self.on_created_queue(queue, move |tx| {
             tx.queue.is_paused = is_paused;
             if !is_paused {
-                tx.queue.resting_until = 0;
+                tx.queue.counters.resting_until = 0;
                 tx.announce_work();
             }
             tx.changed();
