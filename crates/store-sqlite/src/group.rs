@@ -265,6 +265,16 @@ pub(crate) fn next_opening(db: &Connection, queue: &QueueRow, now: Now) -> TxRes
     if queue.is_paused || queue.counters.grouped_ready == 0 {
         return Ok(None);
     }
+    if now.stepped_back {
+        // The next transaction finds the places of all groups again.
+        let all = GroupRow::select(db, "queue = ?1 ORDER BY name", [queue.key])?;
+        let waiting = all
+            .iter()
+            .filter(|group| group.ready > 0 && !group.is_paused);
+        let opening = waiting.map(|group| group.opens_us(&queue.settings));
+        let next = opening.filter(|opens_us| *opens_us > now.us).min();
+        return Ok(next.map(|opens_us| opens_us.div_ceil(1000)));
+    }
     let next = "SELECT opens_us FROM job_group WHERE queue = ?1 AND opens_us > ?2
                 ORDER BY opens_us LIMIT 1";
     let next: Option<u64> = db.value(next, params![queue.key, now.us])?;

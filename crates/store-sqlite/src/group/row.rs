@@ -212,7 +212,7 @@ impl GroupRow {
     }
 
     /// From when it may start jobs, in microseconds, as far as time decides.
-    fn opens_us(&self, settings: &Settings) -> u64 {
+    pub(super) fn opens_us(&self, settings: &Settings) -> u64 {
         let limit = self.limits.rate_limit(settings);
         let by_rate = limit.map_or(0, |limit| limit.opens_at(self.rate_next_us));
         let by_rest = self.resting_until.as_ms().saturating_mul(1000);
