@@ -67,6 +67,7 @@ impl QueueTx<'_> {
             ));
         }
         if is_misplaced || cut != stored.2 {
+            group.is_changed = true;
             self.groups.insert(group.name.clone(), group);
             self.announce_work();
         }

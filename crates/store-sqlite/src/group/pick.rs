@@ -100,7 +100,6 @@ impl QueueTx<'_> {
 
     /// Writes what this verb changed, and lets groups take turns whose rest is over or whose rate is open.
     fn open_groups(&mut self) -> TxResult<()> {
-        self.write_groups()?;
         self.forget_groups(self.now.us)?;
         let sql = "UPDATE job_group SET opens_us = NULL WHERE queue = ?1 AND opens_us <= ?2";
         self.db.run(sql, params![self.queue.key, self.now.us])?;
@@ -288,6 +287,7 @@ impl QueueTx<'_> {
         counters.grouped_running += 1;
         let holds_slot = is_lane && picked.lane == HOLDER;
         if let Some(group) = self.groups.get_mut(name) {
+            group.is_changed = true;
             group.remove();
             group.turn = turn;
             group.slots += u64::from(!holds_slot);

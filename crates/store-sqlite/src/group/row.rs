@@ -23,6 +23,8 @@ pub(crate) struct GroupRow {
     /// Where it waits, as stored.
     pub(super) place: Place,
     pub(super) is_stored: bool,
+    /// It must be written.
+    pub(super) is_changed: bool,
 }
 
 /// What a claim must know of the first ready job of a group.
@@ -66,6 +68,7 @@ impl GroupRow {
             first: FirstJob::Missing,
             place: Place::default(),
             is_stored: false,
+            is_changed: false,
         }
     }
 
@@ -114,6 +117,7 @@ impl GroupRow {
                 forget_us: row.get(12)?,
             },
             is_stored: true,
+            is_changed: false,
         })
     }
 
