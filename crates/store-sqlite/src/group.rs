@@ -24,7 +24,8 @@ pub(crate) use self::dump::{dump, turns};
 use self::row::FirstJob;
 pub(crate) use self::row::GroupRow;
 use crate::error::TxResult;
-use crate::row::{HOLDER, JobMeta};
+use crate::lane::HOLDER;
+use crate::row::JobMeta;
 use crate::sql::Sql;
 use crate::transaction::{QueueRow, QueueTx};
 

@@ -12,6 +12,7 @@ use windlass_core::{Error, Filter, Job, JobId, JobState, Priority, QueueName, Ti
 
 use crate::error::TxResult;
 use crate::group;
+use crate::lane;
 use crate::row::{self, Blobs, state_number};
 use crate::schedule;
 use crate::sql::Sql;
@@ -308,7 +309,7 @@ fn oldest_due(db: &Connection, queue: &QueueRow) -> TxResult<Option<u64>> {
     let mut heads = Vec::new();
     let ready = Priority::all().zip(queue.counters.ready);
     for (priority, _) in ready.filter(|(_, ready)| *ready > 0) {
-        for lane in row::lanes(priority) {
+        for lane in lane::lanes(priority) {
             heads.extend(db.value::<u64>(head, params![queue.key, lane])?);
         }
     }

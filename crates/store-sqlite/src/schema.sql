@@ -21,7 +21,7 @@ CREATE TABLE job (
     id            TEXT NOT NULL,
     state         INTEGER NOT NULL,  -- -1 pending, 0 scheduled, 1 ready, 2 running, 3 succeeded, 4 dead, 5 cancelled
     priority      INTEGER NOT NULL,
-    lane          INTEGER NOT NULL,  -- order of ready jobs: priority, then suspects; see row.rs
+    lane          INTEGER NOT NULL,  -- order of ready jobs: priority, then suspects; see lane.rs
     position      INTEGER NOT NULL,  -- order within the lane
     attempt       INTEGER NOT NULL,
     expiries      INTEGER NOT NULL,

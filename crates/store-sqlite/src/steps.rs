@@ -14,9 +14,12 @@ use windlass_core::{
 
 use crate::{Options, SqliteStore, Synchronous};
 
+/// Statements and steps.
+type Cost = (i32, i32);
+
 thread_local! {
     /// Statements and steps of this thread, which is the writer of one store.
-    static COST: Cell<(i32, i32)> = const { Cell::new((0, 0)) };
+    static COST: Cell<Cost> = const { Cell::new((0, 0)) };
     /// The steps of each statement so far; SQLite counts them per prepared statement.
     static TOTALS: RefCell<BTreeMap<String, i32>> = const { RefCell::new(BTreeMap::new()) };
 }
@@ -31,14 +34,14 @@ pub(crate) fn record(sql: &str, total: i32) {
 }
 
 /// Returns the cost since the last time, including a `BEGIN` and a `COMMIT` of its own.
-async fn take(store: &SqliteStore) -> (i32, i32) {
+async fn take(store: &SqliteStore) -> Cost {
     let taken = store.writer.write(0, |_| Ok(COST.take())).await;
     taken.unwrap()
 }
 
 /// Returns the statements and steps of a call that enqueues `batch` jobs, and of one that completes as many
 /// and claims the next, in a queue with some settings, and schedules that are not due.
-async fn measure(batch: usize, schedules: usize, settings: &[&str]) -> [(i32, i32); 2] {
+async fn measure(batch: usize, schedules: usize, settings: &[&str]) -> [Cost; 2] {
     measure_groups(batch, schedules, settings, None).await
 }
 
@@ -48,7 +51,7 @@ async fn measure_groups(
     schedules: usize,
     settings: &[&str],
     groups: Option<Groups>,
-) -> [(i32, i32); 2] {
+) -> [Cost; 2] {
     let folder = tempfile::tempdir().unwrap();
     let options = Options {
         clock: Arc::new(ManualClock::new(Timestamp::from_ms(1_000_000_000))),
@@ -154,7 +157,7 @@ async fn the_number_of_groups_costs_a_claim_nothing() {
 }
 
 /// Jobs and groups per call, and the most that a call may take, in queues with and without limits of groups.
-const GROUP_BUDGETS: [(usize, usize, [(i32, i32); 2]); 3] = [
+const GROUP_BUDGETS: [(usize, usize, [Cost; 2]); 3] = [
     (1, 1, [(7, 285), (23, 840)]),
     (50, 10, [(74, 6_350), (215, 12_800)]),
     (50, 50, [(154, 11_000), (366, 22_300)]),
@@ -204,7 +207,7 @@ async fn a_wait_for_jobs_claims_once_before_and_once_after() {
 /// Jobs per call, and the most that a call which enqueues, and one which completes and claims, may take. The
 /// steps have a few percent of slack for other versions of SQLite. The column `unique_for_ms` is one step
 /// of a job that is enqueued, and four of a job that is completed and replaced by the next.
-const BUDGETS: [(usize, [(i32, i32); 2]); 2] = [
+const BUDGETS: [(usize, [Cost; 2]); 2] = [
     (1, [(5, 165), (16, 530)]),
     (50, [(54, 5_150), (114, 9_650)]),
 ];
@@ -217,10 +220,9 @@ async fn hot_calls_take_few_statements_and_steps() {
     }
 }
 
-fn assert_within(cost: [(i32, i32); 2], budget: [(i32, i32); 2], what: &str) {
-    let is_within = |((statements, steps), most): ((i32, i32), (i32, i32))| {
-        statements <= most.0 && steps <= most.1
-    };
+fn assert_within(cost: [Cost; 2], budget: [Cost; 2], what: &str) {
+    let is_within =
+        |((statements, steps), most): (Cost, Cost)| statements <= most.0 && steps <= most.1;
     assert!(
         cost.into_iter().zip(budget).all(is_within),
         "{what}: {cost:?} statements and steps, budget {budget:?}"

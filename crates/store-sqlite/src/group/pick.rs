@@ -15,8 +15,8 @@ use windlass_core::{ClaimRequest, JobState, Mode, Priority};
 use super::row::{FirstJob, GroupRow};
 use crate::claim::{START_ONE, Start};
 use crate::error::TxResult;
+use crate::lane::{self, HOLDER};
 use crate::pick::Picked;
-use crate::row::{self, HOLDER};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
@@ -192,7 +192,7 @@ impl QueueTx<'_> {
             .zip(counted)
             .filter(|(_, ready)| **ready > 0);
         for (priority, _) in counted {
-            let [suspects, others] = row::lanes(priority);
+            let [suspects, others] = lane::lanes(priority);
             let position = if may_pick_suspect { i64::MIN } else { i64::MAX };
             let jobs = self.lanes((suspects, position), others, limit)?;
             if !jobs.is_empty() {
