@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 
     /// Limits to change
     #[arg(value_name = "NAME=VALUE", required = true)]
-    pairs: Vec<String>,
+    limits: Vec<String>,
 }
 
 /// Changes the given limits, and prints the group.
@@ -38,9 +38,9 @@ pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let Arguments {
         queue,
         group,
-        pairs,
+        limits,
     } = arguments;
-    let change = change(&pairs)?;
+    let change = change(&limits)?;
     let store = session.store_or_create().await?;
     let is_new = store.stats(&queue).await?.is_none();
     let request = SetGroup::new(&group, change);
