@@ -24,7 +24,7 @@ async fn the_store_answers_like_the_specification() {
     let steps = differential::steps_from_env(5_000);
 
     let open = |clock| open(clock, ScriptChoice::FastFirst);
-    let coverage = differential::run_all(open, &[1, 2, 3, 4], steps).await;
+    let coverage = differential::run_all(open, &[1, 2, 3, 4, 5, 6], steps).await;
 
     println!("{coverage}");
 }

@@ -1,5 +1,6 @@
 //! The set-up of a case: an open store, a queue and a manual clock.
 
+mod groups;
 mod schedules;
 mod verbs;
 
@@ -15,6 +16,7 @@ use windlass_core::{
     QueueName, Result, Store, Timestamp,
 };
 
+pub use self::groups::{group_name, grouped};
 pub use self::schedules::{every, schedule_name, skips};
 use crate::soundness;
 use crate::store_under_test::StoreUnderTest;

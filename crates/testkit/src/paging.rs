@@ -1,6 +1,6 @@
 //! Reads all pages of a reply.
 
-use windlass_core::store::{Repair, ScheduleRecord};
+use windlass_core::store::{GroupRecord, Repair, ScheduleRecord};
 use windlass_core::{Filter, Job, QueueName, Result, Store};
 
 /// Lists all jobs that match a filter, in pages of `limit`.
@@ -36,6 +36,28 @@ pub async fn schedules(
         assert!(
             page.items.len() <= limit,
             "a page has at most `limit` schedules"
+        );
+        records.extend(page.items);
+        from = page.next;
+        if from.is_none() {
+            return Ok(records);
+        }
+    }
+}
+
+/// Lists all groups, in pages of `limit`.
+pub async fn groups(
+    store: &dyn Store,
+    queue: &QueueName,
+    limit: usize,
+) -> Result<Vec<GroupRecord>> {
+    let mut records = Vec::new();
+    let mut from = None;
+    loop {
+        let page = store.groups(queue, from, limit).await?;
+        assert!(
+            page.items.len() <= limit,
+            "a page has at most `limit` groups"
         );
         records.extend(page.items);
         from = page.next;

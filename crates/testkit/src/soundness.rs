@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use windlass_core::dump::{ClaimDump, QueueDump};
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::queue::stored_bytes;
-use windlass_core::store::Stats;
+use windlass_core::store::{GroupName, GroupSlot, Stats};
 use windlass_core::{Job, JobId, JobState, Priority, Token};
 
 /// Returns all violated invariants of a queue.
 pub fn problems(dump: &QueueDump) -> Vec<String> {
     let mut problems = Vec::new();
     check_lanes(dump, &mut problems);
+    check_groups(dump, &mut problems);
     check_keys(dump, &mut problems);
     check_claims(dump, &mut problems);
     check_jobs(dump, &mut problems);
@@ -32,6 +33,7 @@ pub fn recount(dump: &QueueDump) -> Stats {
         oldest_ms: dump.stats.oldest_ms,
         next_due_ms: dump.stats.next_due_ms,
         is_paused: dump.stats.is_paused,
+        resting_ms: dump.stats.resting_ms,
         total: dump.stats.total,
         last_minute: dump.stats.last_minute,
         schedules: dump.schedules.len() as u64,
@@ -71,6 +73,7 @@ fn check_lanes(dump: &QueueDump, problems: &mut Vec<String>) {
         for (id, is_suspect) in lanes {
             let is_right = jobs.get(id).is_some_and(|job| {
                 job.state == JobState::Ready
+                    && job.group.is_none()
                     && job.priority.index() == priority
                     && (job.expiries >= SUSPECT_AFTER) == is_suspect
             });
@@ -81,10 +84,62 @@ fn check_lanes(dump: &QueueDump, problems: &mut Vec<String>) {
             }
         }
     }
-    for job in dump.jobs.iter().filter(|job| job.state == JobState::Ready) {
+    let ready = dump.jobs.iter().filter(|job| job.state == JobState::Ready);
+    for job in ready.filter(|job| job.group.is_none()) {
         if !seen.contains(&job.id) {
             problems.push(format!("{} is ready but in no lane", job.id));
         }
+    }
+}
+
+/// Every ready job of a group is in its line once, its slots are held by jobs of the group, and nobody else runs.
+fn check_groups(dump: &QueueDump, problems: &mut Vec<String>) {
+    let slot = dump.settings.group_slot;
+    for group in &dump.groups {
+        let name = &group.record.name;
+        let of_group = |job: &&Job| job.group.as_ref() == Some(name);
+        let ids = |is_in: &dyn Fn(&Job) -> bool| -> BTreeSet<&JobId> {
+            let jobs = dump.jobs.iter().filter(of_group);
+            jobs.filter(|job| is_in(job)).map(|job| &job.id).collect()
+        };
+        let line: BTreeSet<_> = group.line.iter().collect();
+        if line != ids(&|job| job.state == JobState::Ready) || line.len() != group.line.len() {
+            problems.push(format!("the line of {name} differs from its ready jobs"));
+        }
+        let holders: BTreeSet<_> = group.holders.iter().collect();
+        let may_hold = ids(&|job| match job.state {
+            JobState::Running => true,
+            JobState::Dead => slot == GroupSlot::Success,
+            state => slot.is_lane() && state.is_waiting(),
+        });
+        let running = ids(&|job| job.state == JobState::Running);
+        if !holders.is_subset(&may_hold) || !running.is_subset(&holders) {
+            problems.push(format!("the slots of {name} are held by {holders:?}"));
+        }
+        let counts = (group.record.ready, group.record.slots);
+        if counts != (line.len() as u64, holders.len() as u64) {
+            problems.push(format!("the counts of {name} are {counts:?}"));
+        }
+    }
+    let is_known = |name: &GroupName| dump.groups.iter().any(|group| group.record.name == *name);
+    for job in &dump.jobs {
+        let needs_group = matches!(job.state, JobState::Ready | JobState::Running);
+        if job
+            .group
+            .as_ref()
+            .is_some_and(|name| needs_group && !is_known(name))
+        {
+            problems.push(format!("{} has a group that does not exist", job.id));
+        }
+    }
+    let waiting = dump.groups.iter().filter(|group| !group.line.is_empty());
+    let waiting: BTreeSet<_> = waiting.map(|group| &group.record.name).collect();
+    let turns: BTreeSet<_> = dump.turns.iter().flatten().collect();
+    if turns != waiting || dump.turns.len() != turns.len() + usize::from(!turns.is_empty()) {
+        problems.push(format!(
+            "turns: stored {:?}, waiting {waiting:?}",
+            dump.turns
+        ));
     }
 }
 

@@ -60,6 +60,8 @@ pub(super) struct Callers {
     pub(super) scheduled: Vec<JobId>,
     /// Instants that a store asked for.
     pub(super) requests: Vec<(QueueName, RefillRequest)>,
+    /// Whether jobs have groups. Some runs have none: a queue with groups is never a plain one.
+    pub(super) has_groups: bool,
     clock: Arc<ManualClock>,
     queues: [QueueName; 2],
     seen: BTreeSet<Token>,
@@ -78,6 +80,7 @@ impl Callers {
             urgent: Vec::new(),
             scheduled: Vec::new(),
             requests: Vec::new(),
+            has_groups: seed.is_multiple_of(2),
             clock,
             queues: [queue("first"), queue("second")],
             seen: BTreeSet::new(),
@@ -169,7 +172,7 @@ impl Callers {
                 self.finish_jobs(failures.iter().map(|item| &item.lease));
             }
             (
-                Operation::Release(_, leases) | Operation::Snooze(_, leases, _),
+                Operation::Release(_, leases) | Operation::Snooze(_, leases, ..),
                 Reply::OutcomeStatus(_),
             ) => {
                 self.finish_jobs(leases.iter());
@@ -179,11 +182,20 @@ impl Callers {
                     self.forget(*token);
                 }
             }
-            (_, Reply::Schedules(records)) => {
+            (
+                Operation::Schedules(queue, _) | Operation::Schedule(queue, _),
+                Reply::Schedules(records),
+            ) => {
                 let jobs =
                     |record: &ScheduleRecord| [record.current.clone(), record.waiting.clone()];
                 let ids = records.iter().flat_map(jobs).flatten();
                 self.scheduled = ids.collect();
+                let waiting = records.iter().find_map(|record| record.waiting.clone());
+                if let Some(waiting) = waiting.filter(|_| self.rng.bool()) {
+                    // Pending jobs are rare: replace or postpone this one while it is known to be there.
+                    let amend = schedule::amend(self, queue, waiting);
+                    self.urgent.push(amend);
+                }
             }
             (Operation::PutSchedule(queue, ..), Reply::Put(put)) => {
                 schedule::learn(self, queue, put.refill.as_slice());

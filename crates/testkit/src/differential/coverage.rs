@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use windlass_core::dump::QueueDump;
-use windlass_core::limits::CLAIM_BYTES_MAX;
+use windlass_core::limits::{CLAIM_BYTES_MAX, SUSPECT_AFTER};
 use windlass_core::schedule::KNOWN_FOREVER;
-use windlass_core::store::{Changed, LeaseStatus, Ran};
-use windlass_core::{Enqueued, JobState, Mode, OutcomeStatus, Timestamp};
+use windlass_core::store::{Changed, GroupLimits, LeaseStatus, Ran};
+use windlass_core::{Enqueued, JobId, JobState, Mode, OutcomeStatus, Timestamp};
 
 use super::generate::LARGE_BYTES;
 use super::operation::Operation;
@@ -119,6 +119,15 @@ const EXPECTED: &[&str] = &[
     "state pending",
     "state queue full",
     "state rate closed",
+    "state queue rests",
+    "state group full",
+    "state group closed",
+    "state group rests",
+    "state group paused",
+    "state group waits for a suspect",
+    "state slot of a waiting job",
+    "state slot of a dead job",
+    "state limits of a group",
     "state skipped missed",
     "state skipped overlap",
     "state skipped paused",
@@ -302,6 +311,53 @@ impl Coverage {
         }
     }
 
+    fn note_groups(&mut self, dump: &QueueDump) {
+        let job = |id: &JobId| dump.jobs.iter().find(|job| job.id == *id);
+        for group in &dump.groups {
+            let record = &group.record;
+            let first = group.line.first().and_then(job);
+            let max = record.limits.max_running(&dump.settings);
+            let holder_in = |is_so: fn(JobState) -> bool| {
+                let mut holders = group.holders.iter().filter_map(job);
+                holders.any(|job| is_so(job.state))
+            };
+            let marks = [
+                (
+                    "state group full",
+                    first.is_some() && max.is_some_and(|max| record.slots >= u64::from(max)),
+                ),
+                (
+                    "state group closed",
+                    first.is_some() && record.opens_at.is_some(),
+                ),
+                (
+                    "state group rests",
+                    first.is_some() && record.resting_until.is_some(),
+                ),
+                ("state group paused", first.is_some() && record.is_paused),
+                (
+                    "state group waits for a suspect",
+                    first.is_some_and(|job| job.expiries >= SUSPECT_AFTER),
+                ),
+                (
+                    "state slot of a waiting job",
+                    holder_in(JobState::is_waiting),
+                ),
+                (
+                    "state slot of a dead job",
+                    holder_in(|state| state == JobState::Dead),
+                ),
+                (
+                    "state limits of a group",
+                    record.limits != GroupLimits::default(),
+                ),
+            ];
+            for (what, _) in marks.into_iter().filter(|(_, is_so)| *is_so) {
+                self.count(what);
+            }
+        }
+    }
+
     /// Counts the features of a state.
     pub(super) fn note_dump(&mut self, dump: &QueueDump) {
         for job in dump.jobs.iter().filter(|job| job.state == JobState::Dead) {
@@ -320,7 +376,9 @@ impl Coverage {
                 self.count("state schedule ended");
             }
         }
+        self.note_groups(dump);
         let marks = [
+            ("state queue rests", dump.stats.resting_ms.is_some()),
             ("state pending", dump.stats.pending > 0),
             (
                 "state suspect waits",

@@ -48,6 +48,8 @@ pub(super) fn of_dumps(model: Option<&QueueDump>, subject: Option<&QueueDump>) -
                 "ready, priority {priority} (suspects, others): {lane:?}"
             ));
         }
+        lines.items("group", &dump.groups, |group| &group.record.name);
+        lines.value("turns", &dump.turns);
         lines.items("job", &dump.jobs, |job| &job.id);
         lines.items("unique key", &dump.unique_keys, |item| &item.0);
         lines.items("tombstone", &dump.tombstones, |item| &item.0);

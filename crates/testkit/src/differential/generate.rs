@@ -1,5 +1,6 @@
 //! Generates random operations.
 
+mod group;
 mod job;
 mod operate;
 mod outcome;
@@ -46,13 +47,16 @@ const GENERATORS: &[(u32, Generator)] = &[
     (3, operate::retry_while_keys_are_held),
     (25, operate::delete),
     (20, operate::promote),
-    (16, schedule::put),
+    (24, schedule::put),
     (14, schedule::refill),
     (12, schedule::run),
     (6, schedule::change),
-    (8, schedule::read),
+    (30, schedule::read),
     (2, operate::purge),
     (2, operate::delete_queue),
+    (20, group::set),
+    (8, group::read),
+    (2, group::change_slots),
     (45, operate::maintain),
     (6, operate::audit),
     (4, operate::pause),

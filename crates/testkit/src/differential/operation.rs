@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windlass_core::store::{
-    Completion, Failure, Fraction, Heartbeat, NewWorker, Refill, Run, ScheduleChange, Setting,
-    Snooze, WorkerCommand,
+    Completion, Failure, Fraction, GroupChange, GroupName, Heartbeat, NewWorker, Refill, Run,
+    ScheduleChange, Setting, SnoozeScope, WorkerCommand,
 };
 use windlass_core::{
     BootId, Change, ClaimRequest, Due, Filter, JobId, JobLease, LeaseTime, ManualClock, NewJob,
@@ -26,7 +26,7 @@ pub(super) enum Operation {
     Complete(QueueName, Vec<Completion>, Option<ClaimRequest>),
     Fail(QueueName, Vec<Failure>),
     Release(QueueName, Vec<JobLease>),
-    Snooze(QueueName, Vec<JobLease>, Due),
+    Snooze(QueueName, Vec<JobLease>, Due, SnoozeScope),
     Change(QueueName, Change, Target),
     Purge(QueueName),
     DeleteQueue(QueueName),
@@ -39,6 +39,9 @@ pub(super) enum Operation {
     ChangeSchedule(QueueName, ScheduleName, ScheduleChange),
     Schedule(QueueName, ScheduleName),
     Schedules(QueueName, usize),
+    SetGroup(QueueName, GroupName, GroupChange),
+    Group(QueueName, GroupName),
+    Groups(QueueName, usize),
     Set(QueueName, Setting),
     Settings(QueueName),
     Stats(QueueName),
@@ -99,11 +102,9 @@ impl Operation {
             Self::Release(queue, leases) => {
                 Reply::OutcomeStatus(store.release(&queue, leases).await?)
             }
-            Self::Snooze(queue, leases, due) => {
-                let snoozes = leases
-                    .into_iter()
-                    .map(|lease| Snooze { lease, due })
-                    .collect();
+            Self::Snooze(queue, leases, due, scope) => {
+                let snooze = |lease: JobLease| lease.snooze(due).scope(scope);
+                let snoozes = leases.into_iter().map(snooze).collect();
                 Reply::OutcomeStatus(store.snooze(&queue, snoozes).await?)
             }
             Self::Change(queue, change, target) => {
@@ -125,6 +126,15 @@ impl Operation {
             }
             Self::SetPaused(queue, is_paused) => {
                 Reply::done(store.set_paused(&queue, is_paused).await?)
+            }
+            Self::SetGroup(queue, group, change) => {
+                Reply::Groups(vec![store.set_group(&queue, &group, change).await?])
+            }
+            Self::Group(queue, group) => {
+                Reply::Groups(store.group(&queue, &group).await?.into_iter().collect())
+            }
+            Self::Groups(queue, limit) => {
+                Reply::Groups(paging::groups(store, &queue, limit).await?)
             }
             Self::Set(queue, setting) => Reply::Settings(store.set(&queue, vec![setting]).await?),
             Self::Settings(queue) => Reply::Settings(store.settings(&queue).await?),

@@ -1,8 +1,9 @@
 //! Replies of a store in a comparable form.
 
 use windlass_core::store::{
-    ChangedJob, Completed, DurabilityLevel, LeaseStatus, Maintained, QueueDeletion, Ran, Renewed,
-    Repair, SchedulePut, ScheduleRecord, Settings, Stats, WorkerCommand, WorkerRecord,
+    ChangedJob, Completed, DurabilityLevel, GroupRecord, LeaseStatus, Maintained, QueueDeletion,
+    Ran, Renewed, Repair, SchedulePut, ScheduleRecord, Settings, Stats, WorkerCommand,
+    WorkerRecord,
 };
 use windlass_core::{Claim, Enqueued, ErrorKind, Job, OutcomeStatus, QueueName};
 
@@ -23,6 +24,7 @@ pub(super) enum Reply {
     Put(SchedulePut),
     Ran(Option<Vec<Ran>>),
     Schedules(Vec<ScheduleRecord>),
+    Groups(Vec<GroupRecord>),
     Audited(u64, Vec<Repair>),
     Settings(Settings),
     Stats(Option<Stats>),

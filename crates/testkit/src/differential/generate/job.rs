@@ -10,7 +10,7 @@ use windlass_core::{Bytes, Due, JobId, NewJob, Priority, RetryPolicy, Timestamp}
 use super::super::callers::Callers;
 use super::super::operation::Operation;
 use super::super::random::{ms, percent, pick};
-use super::{lease, worker_request};
+use super::{group, lease, worker_request};
 
 /// The number of ids chosen by callers.
 const NAMES: u64 = 18;
@@ -39,21 +39,26 @@ pub(super) fn enqueue(callers: &mut Callers) -> Operation {
     Operation::Enqueue(callers.queue(), jobs)
 }
 
-/// Enqueues a job that replaces or postpones a job of a schedule, which may be pending.
+/// Enqueues a job that replaces or postpones a job of a schedule.
 pub(super) fn amend_scheduled(callers: &mut Callers) -> Operation {
+    if callers.scheduled.is_empty() {
+        return enqueue(callers);
+    }
+    let id = pick(&mut callers.rng, &callers.scheduled).clone();
+    let job = amending(callers, id);
+    Operation::Enqueue(callers.queue(), vec![job])
+}
+
+/// Generates a job that replaces or postpones the one with an id.
+pub(super) fn amending(callers: &mut Callers, id: JobId) -> NewJob {
     let mut job = job(callers);
     let rng = &mut callers.rng;
-    if !callers.scheduled.is_empty() {
-        // The last one is the waiting job of a schedule, if it has one.
-        let last = callers.scheduled.len() - 1;
-        let index = if rng.bool() { last } else { rng.usize(..=last) };
-        job.id = callers.scheduled[index].clone();
-        job.is_named = true;
-        job.on_duplicate = *pick(rng, &OnDuplicate::ALL[1..]);
-        job.postpone_max = None;
-        job.due = Due::After(ms(rng, 0..=60_000));
-    }
-    Operation::Enqueue(callers.queue(), vec![job])
+    job.id = id;
+    job.is_named = true;
+    job.on_duplicate = *pick(rng, &OnDuplicate::ALL[1..]);
+    job.postpone_max = None;
+    job.due = Due::After(ms(rng, 0..=60_000));
+    job
 }
 
 /// Enqueues enough similar jobs to fill a page.
@@ -66,6 +71,9 @@ pub(super) fn burst(callers: &mut Callers) -> Operation {
         job.id = generated(callers);
         job.due = due;
         job.expires = expires;
+        if callers.has_groups && callers.rng.bool() {
+            job.group = Some(group::name(&mut callers.rng));
+        }
         job
     });
     let jobs = jobs.collect();
@@ -159,6 +167,9 @@ fn job(callers: &mut Callers) -> NewJob {
     job.timeout = percent(rng, 10).then(|| lease(rng).get());
     job.expires = percent(rng, 15).then(|| due(rng, now));
     job.unique_key = percent(rng, 25).then(|| key(rng));
+    if callers.has_groups && percent(rng, 60) {
+        job.group = Some(group::name(rng));
+    }
     deduplication(rng, &mut job);
     job.keep_outcome = percent(rng, 20);
     if percent(rng, 10) {

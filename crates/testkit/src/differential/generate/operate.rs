@@ -63,6 +63,16 @@ const SETTINGS: &[&str] = &[
     "rate=none",
     "burst=1",
     "burst=4",
+    "group_max_running=1",
+    "group_max_running=2",
+    "group_max_running=none",
+    "group_max_running=none",
+    "group_rate=2/1s",
+    "group_rate=20/1m",
+    "group_rate=none",
+    "group_rate=none",
+    "group_burst=1",
+    "group_burst=3",
 ];
 
 fn change(callers: &mut Callers, change: Change) -> Operation {

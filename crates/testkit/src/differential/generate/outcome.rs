@@ -1,6 +1,6 @@
 //! Generates outcomes, with tokens that are valid, lost, or were never issued.
 
-use windlass_core::store::{Completion, Failure, Fraction, Jitter, Retry};
+use windlass_core::store::{Completion, Failure, Fraction, Jitter, Retry, SnoozeScope};
 use windlass_core::{JobLease, QueueName, Token};
 
 use super::super::callers::{Callers, KnownClaim};
@@ -119,5 +119,11 @@ pub(super) fn release(callers: &mut Callers) -> Operation {
 pub(super) fn snooze(callers: &mut Callers) -> Operation {
     let (queue, leases) = some_leases(callers);
     let now = now(callers);
-    Operation::Snooze(queue, leases, job::due(&mut callers.rng, now))
+    let due = job::due(&mut callers.rng, now);
+    let scope = match callers.rng.u8(..10) {
+        0..5 if callers.has_groups => SnoozeScope::Group,
+        5..7 if callers.has_groups => SnoozeScope::Queue,
+        _ => SnoozeScope::Job,
+    };
+    Operation::Snooze(queue, leases, due, scope)
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use windlass_core::store::{
     Missed, Overlap, Refill, RefillRequest, Rule, Run, ScheduleChange, Times,
 };
-use windlass_core::{Due, NewJob, QueueName, Schedule, ScheduleName, Timestamp};
+use windlass_core::{Due, JobId, NewJob, QueueName, Schedule, ScheduleName, Timestamp};
 
 use super::super::callers::Callers;
 use super::super::operation::Operation;
 use super::super::random::{ms, percent, pick};
-use super::job;
+use super::{group, job};
 
 const NAMES: &[&str] = &["a", "b", "nightly"];
 
@@ -26,8 +26,13 @@ pub(super) fn delete_all(queue: &QueueName) -> impl Iterator<Item = Operation> {
     })
 }
 
+/// Replaces or postpones the waiting job of a schedule.
+pub(in super::super) fn amend(callers: &mut Callers, queue: &QueueName, id: JobId) -> Operation {
+    Operation::Enqueue(queue.clone(), vec![job::amending(callers, id)])
+}
+
 pub(super) fn put(callers: &mut Callers) -> Operation {
-    let name = name(callers);
+    let (name, has_groups) = (name(callers), callers.has_groups);
     let rng = &mut callers.rng;
     // Mostly the same definition again, so that schedules live long enough to fire.
     let rng = if percent(rng, 60) {
@@ -47,6 +52,7 @@ pub(super) fn put(callers: &mut Callers) -> Operation {
     let mut template = NewJob::new(job::payload(rng));
     template.kind = percent(rng, 40).then(|| job::kind(rng));
     template.unique_key = percent(rng, 15).then(|| job::key(rng));
+    template.group = percent(rng, 20 * u8::from(has_groups)).then(|| group::name(rng));
     job::hold(rng, &mut template);
     template.keep_outcome = percent(rng, 20);
     template.expires = percent(rng, 15).then(|| Due::After(ms(rng, 1_000..=20_000)));
@@ -62,7 +68,15 @@ pub(super) fn put(callers: &mut Callers) -> Operation {
         Missed::All(40),
     ];
     schedule.missed = *pick(rng, &missed);
-    schedule.overlap = *pick(rng, Overlap::ALL);
+    // Pending jobs are rare: they need a job that runs longer than the period.
+    let overlap = [
+        Overlap::Skip,
+        Overlap::Allow,
+        Overlap::Buffer,
+        Overlap::Buffer,
+        Overlap::Cancel,
+    ];
+    schedule.overlap = *pick(rng, &overlap);
     schedule.catch_up = Duration::from_secs(*pick(rng, &[0, 60, 90, 3_600, 86_400]));
     schedule.times = percent(rng, 10).then(|| rng.u64(0..20));
     let is_paused = percent(&mut callers.rng, 10).then(|| callers.rng.bool());
