@@ -42,7 +42,7 @@ pub(crate) fn record_statements(mut db: Connection) -> Connection {
 }
 
 /// Tables that grow with the backlog or with recently finished jobs.
-const GROWING: [&str; 8] = [
+const GROWING: [&str; 9] = [
     "job",
     "large_payload",
     "lease",
@@ -51,6 +51,7 @@ const GROWING: [&str; 8] = [
     "departure",
     "tombstone",
     "schedule",
+    "job_group",
 ];
 
 /// The steps of a query plan whose cost grows with the backlog.

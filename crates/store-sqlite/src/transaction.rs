@@ -3,16 +3,17 @@
 //! A queue's row is read once per transaction and written once at its end, however many calls of a
 //! group use it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rusqlite::{Connection, params};
 use windlass_core::notification::Notification;
-use windlass_core::store::{QueueDeletion, Setting, Settings};
+use windlass_core::store::{GroupName, QueueDeletion, Setting, Settings};
 use windlass_core::time::Now;
 use windlass_core::{JobId, JobState, QueueName, ScheduleName, Token};
 
 use crate::error::{TxError, TxResult};
+use crate::group::GroupRow;
 use crate::schedule::LoadedSchedule;
 use crate::sql::Sql;
 use crate::stats::Counters;
@@ -50,6 +51,8 @@ pub(crate) struct QueueRow {
     pub(crate) fires_at: Option<u64>,
     /// The number of the rate limit.
     pub(crate) rate_next_us: u64,
+    /// Until when a snooze lets the queue rest, in milliseconds.
+    pub(crate) resting_until: u64,
     is_dirty: bool,
 }
 
@@ -73,6 +76,10 @@ pub(crate) struct QueueTx<'a> {
     pub(crate) has_departures: bool,
     /// Schedules that this verb has read.
     pub(crate) schedules: BTreeMap<ScheduleName, LoadedSchedule>,
+    /// Groups that this verb has read.
+    pub(crate) groups: BTreeMap<GroupName, GroupRow>,
+    /// Groups in which this verb freed a slot.
+    pub(crate) freed: BTreeSet<GroupName>,
     pub(crate) path: &'a Path,
     pub(crate) fired_bytes: &'a mut u64,
     pub(crate) has_scattered_writes: &'a mut bool,
@@ -112,6 +119,8 @@ impl<'a> Tx<'a> {
             departed: BTreeMap::new(),
             has_departures: false,
             schedules: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            freed: BTreeSet::new(),
             path: self.path,
             fired_bytes: &mut self.fired_bytes,
             has_scattered_writes: &mut self.has_scattered_writes,
@@ -122,6 +131,8 @@ impl<'a> Tx<'a> {
         if now.stepped_back {
             tx.shorten_leases()?;
             tx.cut_rate(tx.queue.settings.rate_limit());
+            tx.forget_groups(tx.queue.mark_us)?;
+            tx.follow_group_limits()?;
         }
         let reply = verb(&mut tx)?;
         tx.update_claims()?;
@@ -129,6 +140,8 @@ impl<'a> Tx<'a> {
         if tx.has_departures {
             tx.announce_free_slots();
         }
+        tx.save_groups()?;
+        tx.announce_free_groups()?;
         tx.save_schedules()?;
         if tx.is_changed {
             tx.queue.mark_us = now.us;
@@ -161,13 +174,20 @@ impl<'a> Tx<'a> {
         if self.db.has(first, [key])? {
             return Ok(QueueDeletion::HasSchedules);
         }
-        for table in ["lease", "claim", "claim_ids", "departure", "tombstone"] {
+        for table in [
+            "lease",
+            "claim",
+            "claim_ids",
+            "departure",
+            "tombstone",
+            "job_group",
+        ] {
             let sql = format!("DELETE FROM {table} WHERE queue = ?1");
             self.db.run(&sql, [key])?;
         }
         // Its last token stays, so that no number is issued twice if it is created again.
         let clear = "UPDATE queue SET settings = '', is_paused = 0, mark_us = 0, front = 0, back = 0, stats = '',
-                                      rate_next_us = 0
+                                      rate_next_us = 0, resting_until = 0
                      WHERE key = ?1";
         self.db.run(clear, [key])?;
         self.queues[index] = QueueRow::empty(name.clone(), NOT_STORED);
@@ -211,6 +231,7 @@ impl QueueRow {
             counters: Counters::default(),
             fires_at: None,
             rate_next_us: 0,
+            resting_until: 0,
             is_dirty: false,
         }
     }
@@ -218,7 +239,7 @@ impl QueueRow {
     pub(crate) fn find(db: &Connection, name: &QueueName) -> TxResult<Option<Self>> {
         let stored = db.first(
             "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats, fires_at,
-                    rate_next_us
+                    rate_next_us, resting_until
              FROM queue WHERE name = ?1 AND stats > ''",
             [name.as_str()],
             |row| {
@@ -237,6 +258,7 @@ impl QueueRow {
                 queue.fires_at = row.get(8)?;
                 // A negative number is in the past, as 0 is.
                 queue.rate_next_us = row.get::<_, i64>(9)?.max(0).cast_unsigned();
+                queue.resting_until = row.get::<_, i64>(10)?.max(0).cast_unsigned();
                 Ok(queue)
             },
         )?;
@@ -265,7 +287,7 @@ impl QueueRow {
     fn save(&self, db: &Connection) -> TxResult<()> {
         db.run(
             "UPDATE queue SET is_paused = ?2, mark_us = ?3, last_token = ?4, front = ?5, back = ?6,
-                              stats = ?7, fires_at = ?8, rate_next_us = ?9
+                              stats = ?7, fires_at = ?8, rate_next_us = ?9, resting_until = ?10
              WHERE key = ?1",
             params![
                 self.key,
@@ -277,6 +299,7 @@ impl QueueRow {
                 self.counters.write(),
                 self.fires_at,
                 self.rate_next_us,
+                self.resting_until,
             ],
         )?;
         Ok(())
@@ -293,9 +316,8 @@ impl QueueTx<'_> {
     pub(crate) fn set(&mut self, settings: &[Setting]) -> TxResult<Settings> {
         let mut new = self.queue.settings.clone();
         settings.iter().try_for_each(|setting| new.apply(setting))?;
-        new.check()?;
-        self.change_limits(&new);
-        self.queue.settings = new;
+        self.check_change(&new)?;
+        self.change_settings(new)?;
         let defaults = Settings::default().all();
         let own = self.queue.settings.all().into_iter();
         let differing = own.filter(|setting| !defaults.contains(setting));
