@@ -1,12 +1,12 @@
 -- amend: enqueues jobs of which some replace or postpone a waiting job that has their id or unique key.
--- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running final tombstones forgetting leases owners sleepers wake hints
--- uses: stats call notify opts state waiting tombstone enqueue store_jobs
+-- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running final tombstones forgetting leases owners lined working turns resting recheck groups group_names sleepers wake hints
+-- uses: stats call notify opts state group waiting tombstone enqueue store_jobs
 -- flags:
 -- guards: lazy
 -- args: as in enqueue.lua. A spec may have ON_DUPLICATE (REPLACE, POSTPONE or both), POSTPONE_MAX (ms) and ONLY_EXISTING
 -- reply: as in enqueue.lua; or per job `REPLACED STATE SPACE ID` or `POSTPONED STATE SPACE ID` of the changed job, or NOT_FOUND if there is no job for ONLY_EXISTING
-local KEPT = { CUSTOM_ID, ENQUEUED_AT, DUE_AT, UNIQUE_KEY, UNTIL_START, UNIQUE_FOR, KEEP_OUTCOME, GENERATION, IS_SCHEDULED }
-local REPLACEABLE = { PRIORITY, KIND, RETRY_POLICY, TIMEOUT, HEADERS, IS_JSON }
+local KEPT = { CUSTOM_ID, ENQUEUED_AT, DUE_AT, UNIQUE_KEY, UNTIL_START, UNIQUE_FOR, KEEP_OUTCOME, GENERATION, IN_LINE, IS_SCHEDULED }
+local REPLACEABLE = { PRIORITY, GROUP, KIND, RETRY_POLICY, TIMEOUT, HEADERS, IS_JSON }
 local amendments, forget_at = {}, {} -- names and values, scores and names of tombstones
 
 -- A key of the wrong type must fail the call before anything is written.
@@ -58,6 +58,11 @@ end
 
 -- Whether a ready job with these opts has another lane than before.
 local function is_other_lane(opts, before)
+  if opts[GROUP] ~= before[GROUP] then
+    return true
+  elseif opts[GROUP] and rule(GROUP_SLOT) ~= SLOT_RUN then
+    return false
+  end
   return opts[PRIORITY] ~= before[PRIORITY] or is_suspect(opts) ~= is_suspect(before)
 end
 
@@ -91,8 +96,11 @@ amend = function(call_id, id, state, spec, value)
   local moves = state == 'ready' and (due or is_other_lane(opts, before))
   if replaces then
     -- The entry in the list stays: it may not tell the fast scripts that the job has opts, so the value must.
-    local needs_care = state == 'ready' and not moves and not (before.header and is_inline(opts))
+    local needs_care = state == 'ready' and not moves and not opts[GROUP] and not (before.header and is_inline(opts))
     replace_value(id, needs_care and string.char(NEEDS_CARE) .. string.sub(value, 2) or value, before)
+  end
+  if before[GROUP] and opts[GROUP] ~= before[GROUP] then
+    leave_slot(id, before)
   end
   if moves then
     remove_waiting(id, before, state)
@@ -108,6 +116,9 @@ amend = function(call_id, id, state, spec, value)
     save_opts(id, opts)
   else
     opts[DUE_AT] = due and digits(due) or opts[DUE_AT]
+    if state == 'ready' and opts[GROUP] then
+      change_in_line(id, opts, before)
+    end
     save_in_place(id, state, opts, before)
   end
   local code = replaces and REPLACED or POSTPONED

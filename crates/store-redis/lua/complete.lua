@@ -1,6 +1,6 @@
 -- complete: completes jobs and, in the same call, optionally claims more.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling sleepers wake hints
--- uses: stats notify opts state waiting plan limit lease tombstone finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick record_claim waiters claim
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling lined working turns resting recheck groups group_names sleepers wake hints
+-- uses: stats notify opts state group waiting plan limit lease tombstone finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick pick_group record_claim waiters claim
 -- flags: allow-oom
 -- args: number of claims; per claim its token and number of jobs; the ids (each once), claim by claim; number of results; per result the position of its id and its bytes; then the arguments of claim, optional
 -- reply: `conflict` if the claim is at most once and the number of running jobs is limited; else statuses (completed, lease_lost, gone) separated by spaces, or from fast/complete a single `completed` for all; then the reply of claim, if requested
@@ -22,7 +22,7 @@ local function complete_one(id, token, result)
     return repeated_status(id, token, REPEATABLE)
   end
   local opts = load_reported_opts(id)
-  leave_claim(id, token, 'completed')
+  leave_claim(id, token, 'completed', opts)
   end_succeeded(id, opts, lease.bytes, issued_at(token), result)
   return 'completed'
 end
@@ -42,7 +42,7 @@ local function complete_all()
 end
 
 local request = ARGV[results_end + 8] and read_request(results_end + 1)
-if request and request.mode == AT_MOST_ONCE and rule(MAX_RUNNING) >= 0 then
+if request and request.mode == AT_MOST_ONCE and (rule(MAX_RUNNING) >= 0 or max_running_of({}) >= 0) then
   -- A clock that was set back is noticed all the same.
   commit()
   return 'conflict'

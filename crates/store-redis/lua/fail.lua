@@ -1,6 +1,6 @@
 -- fail: records failed attempts. A job is retried later or is dead.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans sleepers wake hints
--- uses: stats notify opts state waiting plan limit lease tombstone finish outcome
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names sleepers wake hints
+-- uses: stats notify opts state group waiting plan limit lease tombstone finish outcome
 -- flags: allow-oom
 -- args: count; per job id, token, error, and RETRY_BY_POLICY N (jitter), RETRY_AT MS or +MS, or RETRY_NEVER
 -- reply: statuses (scheduled, dead, cancelled, lease_lost, gone) separated by spaces
@@ -56,13 +56,13 @@ local function fail_one(id, token, message, retry)
   stats[BYTES] = stats[BYTES] + #message - redis.call('HSTRLEN', k_errors, id)
   redis.call('HSET', k_errors, id, message)
   if due then
-    leave_claim(id, token, 'scheduled')
+    leave_claim(id, token, 'scheduled', opts)
     opts[ATTEMPT] = digits(attempt + 1)
     add_scheduled(id, opts, due)
     save_opts(id, opts)
     return 'scheduled'
   end
-  leave_claim(id, token, 'dead')
+  leave_claim(id, token, 'dead', opts)
   end_dead(id, opts, lease.bytes, issued_at(token), reason)
   return 'dead'
 end

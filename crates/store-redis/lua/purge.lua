@@ -1,6 +1,6 @@
 -- purge: removes up to a page of waiting jobs without a record.
--- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running leases owners final plans sleepers wake hints
--- uses: stats call notify opts state waiting plan stale
+-- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running leases owners final plans lined working turns resting recheck groups group_names sleepers wake hints
+-- uses: stats call notify opts state group waiting plan stale
 -- flags: allow-oom
 -- args: call slot and number
 -- reply: number of jobs removed, and 1 if only stale entries were read (call again)
@@ -48,6 +48,21 @@ local function purge_zset(key, from_score)
   end
 end
 
+-- Removes the jobs of lines.
+local function purge_lines()
+  local members = uses_groups and PAGE > scanned and redis.call('ZRANGE', k_lined, 0, PAGE - scanned - 1) or {}
+  for i = 1, #members do
+    local group, place, id = string.match(members[i], '^([^\t]*)\t(%d+)\t(.*)$')
+    local _, priority = read_place(place)
+    leave_line(touch_group(group), priority)
+    removed[#removed + 1] = id
+  end
+  if #members > 0 then
+    scanned = scanned + #members
+    redis.call('ZREMRANGEBYRANK', k_lined, 0, #members - 1)
+  end
+end
+
 -- Pending jobs first: the end of the job that they wait for must not release them.
 if has_schedules then
   purge_zset(k_scheduled, '+inf')
@@ -59,6 +74,7 @@ for priority = 0, PRIORITY_LAST do
   end
 end
 purge_zset(k_suspects, '-inf')
+purge_lines()
 purge_zset(k_scheduled, '-inf')
 local scheduled_by = {}
 for i = 1, #removed do
@@ -69,6 +85,9 @@ for i = 1, #removed do
   end
   if opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY]) == id then
     redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
+  end
+  if opts[GROUP] then
+    leave_slot(id, opts)
   end
   scheduled_by[i] = opts[IS_SCHEDULED] and opts
   stats[BYTES] = stats[BYTES] - payload_length(id) - redis.call('HSTRLEN', k_errors, id)

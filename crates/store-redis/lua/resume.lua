@@ -1,4 +1,4 @@
--- resume: hands out jobs again.
+-- resume: hands out jobs again, and ends the rest of the queue.
 -- keys: state leases owners sleepers wake hints
 -- uses: stats notify
 -- flags: allow-oom
@@ -8,6 +8,10 @@ if not exists then
   return 'absent'
 end
 stats[PAUSED] = 0
+if stored[5] then
+  redis.call('HDEL', k_state, REST_FIELD)
+end
+work = grouped_ready()
 -- Wakes as many waiters as there are ready jobs, at least one.
 for priority = 0, PRIORITY_LAST do
   work = work + stats[READY + priority]

@@ -1,9 +1,9 @@
 -- stats: reads the stats of the queue, without scanning.
--- keys: state opts ready suspects ghosts scheduled running succeeded dead cancelled jobs final schedules firing
+-- keys: state opts ready suspects ghosts scheduled running succeeded dead cancelled jobs final schedules firing resting
 -- uses: stats limit state
 -- flags: no-writes
 -- args: none
--- reply: an empty list if the queue does not exist; else packed stats, now, scheduled, running, succeeded, dead, cancelled, when the earliest scheduled job or instant of a schedule is due or a closed rate opens (empty: none), pending, schedules, then id and opts of the first job of each lane
+-- reply: an empty list if the queue does not exist; else packed stats, now, scheduled, running, succeeded, dead, cancelled, when the earliest scheduled job or instant of a schedule is due or a closed rate or a rest ends (empty: none), pending, schedules, until when the queue rests (0: it does not), then id and opts of the first job of each lane
 if not exists then
   return {}
 end
@@ -11,9 +11,18 @@ local first = redis.call('ZRANGE', k_scheduled, 0, 0, 'WITHSCORES')
 local running = redis.call('HLEN', k_running) - redis.call('HEXISTS', k_running, '')
 local reply = {
   stored[1], now, redis.call('ZCARD', k_scheduled), running, redis.call('ZCARD', k_succeeded),
-  redis.call('ZCARD', k_dead), redis.call('ZCARD', k_cancelled), '', 0, 0,
+  redis.call('ZCARD', k_dead), redis.call('ZCARD', k_cancelled), '', 0, 0, math.max(0, rest_until),
 }
 local due = math.min(tonumber(first[2] or NEVER), opening())
+if uses_groups then
+  local shown = { unpack(stats, 1, STATS_COUNT) }
+  for priority = 0, PRIORITY_LAST do
+    shown[READY + priority] = shown[READY + priority] + group_numbers[GROUPED_READY + priority]
+  end
+  reply[1] = struct.pack(STATS_FORMAT, unpack(shown))
+  local opens = stats[PAUSED] == 0 and redis.call('ZRANGEBYSCORE', k_resting, '(' .. digits(now_us), '(inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  due = math.min(due, opens and math.ceil(opens / 1000) or NEVER)
+end
 if has_schedules then
   local pending = redis.call('ZCOUNT', k_scheduled, PENDING_SCORE, PENDING_SCORE)
   due = math.min(due, tonumber(redis.call('ZRANGE', k_firing, 0, 0, 'WITHSCORES')[2] or NEVER))

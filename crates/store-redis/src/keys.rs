@@ -32,7 +32,7 @@ const READY: usize = 6;
 use KeyType::{Channel, Hash, List, Set, SortedSet, Text};
 
 /// The name and type of each key. The names are stored in Redis, so they cannot change.
-const TABLE: [(&str, KeyType); 42] = [
+const TABLE: [(&str, KeyType); 49] = [
     ("state", Hash),
     ("settings", Hash),
     ("jobs", Hash),
@@ -66,6 +66,13 @@ const TABLE: [(&str, KeyType); 42] = [
     ("firing", SortedSet),
     ("refilling", SortedSet),
     ("names", SortedSet),
+    ("lined", SortedSet),
+    ("working", SortedSet),
+    ("turns", SortedSet),
+    ("resting", SortedSet),
+    ("recheck", SortedSet),
+    ("groups", Hash),
+    ("group_names", SortedSet),
     ("sleepers", SortedSet),
     ("wake", List),
     ("hints", Channel),
@@ -97,6 +104,20 @@ impl Key {
     /// Whether only a queue with schedules has it.
     pub(crate) fn is_of_schedules(self) -> bool {
         ["schedules", "plans", "firing", "refilling", "names"].contains(&self.name())
+    }
+
+    /// Whether only a queue that uses groups has it.
+    pub(crate) fn is_of_groups(self) -> bool {
+        let names = [
+            "lined",
+            "working",
+            "turns",
+            "resting",
+            "recheck",
+            "groups",
+            "group_names",
+        ];
+        names.contains(&self.name())
     }
 
     pub(crate) fn kind(self) -> KeyType {

@@ -43,6 +43,7 @@ mod fast_path;
 #[cfg(feature = "dump")]
 #[doc(hidden)]
 pub mod fuzz;
+mod group;
 mod keys;
 mod maintenance;
 mod migrate;

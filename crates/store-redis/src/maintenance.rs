@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use redis::Value;
-use windlass_core::store::{Maintained, Owner, Partitions, Setting, Settings};
-use windlass_core::{BootId, Mode, Result, Token};
+use windlass_core::store::{GroupSlot, Maintained, Owner, Partitions, Setting, Settings};
+use windlass_core::{BootId, Error, Mode, Result, Token};
 use windlass_redis_link::reply;
 
 use crate::codec::{rules, value};
+use crate::group::burst_error;
 use crate::partition::{Partition, number_arg, text_arg};
 use crate::schedule::read_requests;
 
@@ -114,13 +115,10 @@ impl Partition {
         let rules = rules.into_iter();
         args.extend(rules.flat_map(|(position, value)| [number_arg(position), number_arg(value)]));
         let reply = self.run_or_create(&self.scripts().set, args).await?;
-        if reply::is_text(&reply, CONFLICT) {
-            // The error that these settings have in every store.
-            let mut limited = Settings::default();
-            (limited.max_running, limited.partitions) = (Some(1), Partitions::Fixed(2));
-            limited.check()?;
+        match reply::text(reply.clone()) {
+            Ok(refusal) => Err(refusal_of(&refusal)),
+            Err(_) => read_settings(reply),
         }
-        read_settings(reply)
     }
 
     /// Checks that the queue may be claimed from in this mode. Only for a call that is more than one script
@@ -131,6 +129,19 @@ impl Partition {
             Mode::AtLeastOnce | Mode::Dispatch => Ok(()),
         }
     }
+}
+
+/// The error that every store has for settings that the script refused.
+fn refusal_of(refusal: &str) -> Error {
+    let (old, mut new) = (Settings::default(), Settings::default());
+    match refusal {
+        "conflict" => (new.max_running, new.partitions) = (Some(1), Partitions::Fixed(2)),
+        "jobs" => new.group_slot = GroupSlot::Job,
+        "groups" => new.partitions = Partitions::Fixed(2),
+        _ => return burst_error(refusal),
+    }
+    let checked = new.check_change(&old, true, true);
+    checked.err().unwrap_or_else(|| burst_error(refusal))
 }
 
 fn read_settings(value: Value) -> Result<Settings> {

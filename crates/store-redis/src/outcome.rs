@@ -109,7 +109,8 @@ impl EncodedOutcome {
     }
 
     pub(crate) fn snooze(item: &Snooze) -> Self {
-        Self::new(&item.lease, [Bytes::from(due_text(item.due))])
+        let scope = text_arg(item.scope.as_str());
+        Self::new(&item.lease, [Bytes::from(due_text(item.due)), scope])
     }
 
     fn new<const N: usize>(lease: &JobLease, more: [Bytes; N]) -> Self {

@@ -3,6 +3,7 @@
 mod dedup;
 pub(crate) mod enqueue;
 mod fan_out;
+mod groups;
 mod grow;
 mod outcome;
 mod renew;

@@ -61,6 +61,7 @@ impl Partition {
         let next_due = reply.text()?;
         counts.next_due = next_due.parse().ok().map(Timestamp::from_ms);
         (counts.pending, counts.schedules) = (reply.count()?, reply.count()?);
+        counts.resting_until = Timestamp::from_ms(reply.count()?);
         while !reply.is_empty() {
             let id = job_id("first job of a list", &reply.bytes()?)?;
             let due_at = opts::due_at(&id, &Opts::read(&reply.bytes()?)?)?;

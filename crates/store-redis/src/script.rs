@@ -93,6 +93,8 @@ scripts! {
     fast_enqueue: "fast/enqueue.lua",
     find: "find.lua",
     get: "get.lua",
+    group_list: "group/list.lua",
+    group_set: "group/set.lua",
     list: "list.lua",
     maintain: "maintain.lua",
     migrate: "migrate.lua",
@@ -171,6 +173,8 @@ libraries! {
     "extend",
     "filter",
     "finish",
+    "group",
+    "group_reply",
     "lease",
     "limit",
     "load",
@@ -180,10 +184,12 @@ libraries! {
     "opts",
     "outcome",
     "pick",
+    "pick_group",
     "plan",
     "read",
     "reap",
     "record_claim",
+    "requeue",
     "scan",
     "schedule/definition",
     "schedule/enqueue",
@@ -231,10 +237,16 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
         source.push_str(library(used));
     }
     source.push_str(text);
-    for (name, is_of_schedules) in [("check_types", false), ("check_schedule_types", true)] {
+    let checks: [(&str, fn(Key) -> bool); 3] = [
+        ("check_types", |key| {
+            !key.is_of_schedules() && !key.is_of_groups()
+        }),
+        ("check_schedule_types", Key::is_of_schedules),
+        ("check_group_types", Key::is_of_groups),
+    ];
+    for (name, is_checked) in checks {
         if source.contains(&format!("{name}()")) {
-            let keys = keys.iter();
-            let keys = keys.filter(|key| key.is_of_schedules() == is_of_schedules);
+            let keys = keys.iter().filter(|key| is_checked(**key));
             source.insert_str(0, &type_checks(name, keys));
         }
     }
@@ -264,7 +276,7 @@ fn positions(keys: &[Key]) -> HashMap<String, String> {
 }
 
 /// Declares a function that fails if a key has the wrong type: a script that writes must not fail
-/// half-way. Those of schedules are checked only in a queue that has schedules.
+/// half-way. Those of schedules and groups are checked only in a queue that has them.
 fn type_checks<'a>(function: &str, keys: impl Iterator<Item = &'a Key>) -> String {
     let mut checks = String::new();
     for key in keys {

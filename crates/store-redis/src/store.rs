@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use redis::Value;
 use windlass_core::limits::{Limits, PAGE, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
+    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange,
+    GroupName, GroupRecord, Heartbeat, LeaseStatus,
     Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
     SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
     WorkerRecord,
@@ -265,6 +266,32 @@ impl Store for RedisStore {
         let queue = self.queue(queue);
         self.within(queue.schedules(from, limit.clamp(1, PAGE)))
             .await
+    }
+
+    async fn set_group(
+        &self,
+        queue: &QueueName,
+        group: &GroupName,
+        change: GroupChange,
+    ) -> Result<GroupRecord> {
+        let queue = self.queue(queue);
+        self.within(queue.set_group(group, &change)).await
+    }
+
+    async fn group(&self, queue: &QueueName, group: &GroupName) -> Result<Option<GroupRecord>> {
+        let queue = self.queue(queue);
+        self.within(queue.group(group)).await
+    }
+
+    async fn groups(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<GroupRecord>> {
+        let from = from.map(|from| GroupName::new(from.0)).transpose()?;
+        let queue = self.queue(queue);
+        self.within(queue.groups(from, limit.clamp(1, PAGE))).await
     }
 
     async fn register(&self, worker: NewWorker) -> Result<()> {

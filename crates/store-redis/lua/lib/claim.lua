@@ -129,7 +129,7 @@ end
 
 -- Returns nil if there is nothing to hand out.
 local function pick_and_hand_out(request)
-  if is_limited() then
+  if is_limited() or rest_until > now then
     request.max = math.min(request.max, free_slots(), allowed_by_rate())
     if request.max == 0 then
       return nothing_found()
@@ -153,7 +153,7 @@ end
 -- Lets the fast scripts work until something is due that they do not know, unless there is already.
 local function allow_fast()
   if stats[PAUSED] == 1 or stats[STALE_ENTRIES] > 0 or stats[SHORTEN_FROM] > 0 or rule(KEEP_SUCCEEDED) == KEEP_ALL
-    or is_limited() or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
+    or is_limited() or uses_groups or rest_until > now or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
     return
   end
   stats[FULL_FROM] = math.min(earliest_firing(), earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),

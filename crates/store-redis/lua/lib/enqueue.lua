@@ -92,9 +92,14 @@ local function put(id, opts, due)
     return STORED_SCHEDULED
   end
   opts[DUE_AT] = nil
+  created[id] = 'ready'
+  if opts[GROUP] then
+    add_to_line(id, opts, false)
+    work = work + 1
+    return STORED_READY
+  end
   local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
   table.insert(lanes[priority], entry_of(id, opts))
-  created[id] = 'ready'
   return STORED_READY
 end
 

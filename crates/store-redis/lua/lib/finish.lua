@@ -17,6 +17,9 @@ local function end_job(id, opts, ending)
   count(ENDED_MINUTE, 1)
   announce(id, state)
   is_changed = true
+  if opts[GROUP] then
+    leave_slot_at_end(id, opts, state)
+  end
   if opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY]) == id then
     redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
     if opts[UNIQUE_FOR] and state ~= 'cancelled' then
@@ -83,6 +86,11 @@ local function remove_end(id, state, set_key)
 end
 
 local function delete_job(id, state, set_key)
+  -- In a lane that stops at a failure a dead job holds its slot.
+  local opts = uses_groups and state == 'dead' and rule(GROUP_SLOT) == SLOT_SUCCESS and load_opts(id)
+  if opts and opts[GROUP] then
+    leave_slot(id, opts)
+  end
   stats[BYTES] = stats[BYTES] - remove_end(id, state, set_key)
   redis.call('HDEL', k_jobs, id)
   redis.call('HDEL', k_opts, id)

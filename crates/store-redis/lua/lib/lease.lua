@@ -63,7 +63,10 @@ local function is_asked_to_stop(id, token)
 end
 
 -- Takes a running job off its claim and removes its lease and progress.
-local function leave_claim(id, token, status)
+local function leave_claim(id, token, status, opts)
+  if opts[GROUP] then
+    leave_run(id, opts)
+  end
   redis.call('HDEL', k_running, id)
   redis.call('HDEL', k_progress, id)
   local open = open_claim(token)

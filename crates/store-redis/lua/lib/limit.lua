@@ -2,7 +2,7 @@
 -- nothing else: a job that may not start stays ready.
 
 local function ready_total()
-  local total = 0
+  local total = grouped_ready()
   for priority = 0, PRIORITY_LAST do
     total = total + stats[READY + priority]
   end
@@ -19,16 +19,16 @@ local function free_slots()
   return math.max(0, rule(MAX_RUNNING) - running)
 end
 
--- The rate by GCRA: the time between two claims on schedule, how far ahead of it a claim may be, and when the next one
--- would be on schedule, all in us. Only for a queue that has one.
+-- The rate: see `gcra`, and when the next claim would be on schedule (us). Only for a queue that has one.
 local function read_rate()
-  local burst = math.max(1, math.min(rule(BURST), rule(RATE_COUNT)))
-  local interval = math.ceil(rule(RATE_PERIOD) / (rule(RATE_COUNT) - burst + 1))
-  return interval, (burst - 1) * interval, tonumber(redis.call('HGET', k_state, RATE_NEXT_FIELD) or 0)
+  local interval, tolerance = gcra(rule(RATE_COUNT), rule(RATE_PERIOD), rule(BURST))
+  return interval, tolerance, tonumber(redis.call('HGET', k_state, RATE_NEXT_FIELD) or 0)
 end
 
 local function allowed_by_rate()
-  if rule(RATE_COUNT) < 0 then
+  if rest_until > now then
+    return 0
+  elseif rule(RATE_COUNT) < 0 then
     return NEVER
   end
   local interval, tolerance, next_us = read_rate()
@@ -44,18 +44,26 @@ local function count_claimed(jobs)
   end
 end
 
--- When the rate allows the next claim (ms), if ready jobs wait for that; else NEVER.
+-- When the rate or the end of a rest allows the next claim (ms), if ready jobs wait for that; else NEVER.
 local function opening()
-  if rule(RATE_COUNT) < 0 or stats[PAUSED] == 1 or ready_total() == 0 then
+  local opens_us = rest_until * 1000
+  if rule(RATE_COUNT) >= 0 then
+    local _, tolerance, next_us = read_rate()
+    opens_us = math.max(opens_us, next_us - tolerance)
+  end
+  if opens_us - now_us <= 0 or stats[PAUSED] == 1 or ready_total() == 0 then
     return NEVER
   end
-  local _, tolerance, next_us = read_rate()
-  local opens_us = next_us - tolerance
-  return opens_us - now_us > 0 and math.ceil(opens_us / 1000) or NEVER
+  return math.ceil(opens_us / 1000)
 end
 
--- How many waiters to wake: as many as ready jobs may start. If the rate is closed, one that learns when it opens.
-local function startable()
+-- How many waiters to wake: as many as ready jobs may start, of which `grouped` have a group (default: all). If the rate is
+-- closed or the queue rests, one that learns when it opens.
+local function startable(grouped)
   local ready = ready_total()
-  return is_limited() and math.min(ready, free_slots(), math.max(1, allowed_by_rate())) or ready
+  ready = grouped and ready - grouped_ready() + grouped or ready
+  if is_limited() or rest_until > now then
+    return math.min(ready, free_slots(), math.max(1, allowed_by_rate()))
+  end
+  return ready
 end

@@ -6,6 +6,8 @@ local STATS_FIELD, RULES_FIELD, WATCHED_FIELD, EARLIER_FIELD, TOKEN_FIELD = 'fig
 local AUDIT_FIELD, ENDS_LOST_FIELD = 'audit', 'ends'
 local SCHEDULES_FIELD = 'schedules' -- there if the queue has schedules
 local RATE_NEXT_FIELD = 'rate' -- when the next claim would be on schedule (us); missing is 0
+local GROUPS_FIELD = 'groups' -- numbers of all groups together; there if the queue has, or had, jobs with a group
+local REST_FIELD = 'rest' -- until when the queue rests (ms)
 local CALLS_FIELD = '@' -- where to forget calls next; also starts the name of each slot
 
 -- Positions in the packed stats. The first ones are all that an enqueue needs, besides the ready jobs of its priority.
@@ -21,18 +23,34 @@ local HOT_COUNT, HOT_BYTES, HOT_FORMAT = 17, 136, '<ddddddddddddddddd'
 local STATS_COUNT, STATS_BYTES = 47, 376
 local STATS_FORMAT = '<ddddddddddddddddddddddddddddddddddddddddddddddd'
 local SCHEMA_VERSION = 2
+local GROUPS_SCHEMA = 3 -- of a queue that uses groups: earlier versions refuse it, and so do the fast scripts
 local NEVER = 9007199254740992 -- later than any time
 
 -- Positions in the packed rules. Age, count and bytes to keep follow each other.
 local DEDUP_FOR, DEDUP_MAX, REQUEUE, POISON_AFTER, KEEP_SUCCEEDED = 1, 2, 3, 4, 5
 local SUCCEEDED_AGE, DEAD_AGE, CANCELLED_AGE = 6, 9, 12
 local MAX_RUNNING, RATE_COUNT, RATE_PERIOD, BURST = 15, 16, 17, 18 -- the period is in us
-local RULES_COUNT, RULES_BYTES = 18, 144
-local RULES_FORMAT = '<dddddddddddddddddd'
--- Without limits only the rules before them are stored, as stores did that have none.
+local GROUP_MAX_RUNNING, GROUP_RATE_COUNT, GROUP_RATE_PERIOD, GROUP_BURST, GROUP_SLOT = 19, 20, 21, 22, 23
+local RULES_COUNT, RULES_BYTES = 23, 184
+local RULES_FORMAT = '<ddddddddddddddddddddddd'
+-- Without settings of groups, and without limits, only the rules before them are stored, as stores did that have none.
+local UNGROUPED_COUNT, UNGROUPED_BYTES = 18, 144
+local UNGROUPED_FORMAT = '<dddddddddddddddddd'
 local UNLIMITED_COUNT, UNLIMITED_BYTES = 14, 112
 local UNLIMITED_FORMAT = '<dddddddddddddd'
 local REQUEUE_FRONT = 0
+local SLOT_RUN, SLOT_SUCCESS = 0, 2 -- how long a job holds a slot of its group; between them: until it ends
+
+-- Positions in the numbers of all groups. Positions in lines grow from the middle in both directions.
+local LIMITS_VERSION, LIMITS_CHANGED, IS_STALE, HAS_RECHECK = 1, 2, 3, 4 -- when limits or the clock changed (us); what is to be placed again
+local LINE_FRONT, LINE_BACK, LAST_TURN, UNGROUPED_TURN, GROUPED_RUNNING = 5, 6, 7, 8, 9
+local GROUPED_READY = 10 -- plus the priority
+local GROUP_NUMBERS = 19
+local LINE_MIDDLE = 4503599627370496
+local NOWHERE, RESTING = '-', 'r' -- where a group is, if not in `turns`
+local DEFAULT_LIMIT = '-' -- instead of a limit of a single group
+local GROUPS_PER_CALL = 200 -- that one call moves, or examines in vain
+local BURST_MAX = 3153600000000000 -- how far ahead of now a burst may move the number of a rate (us)
 local KEEP_WITH_RESULT, KEEP_ALL = 0, 1
 
 -- Letters of opts.
@@ -43,6 +61,7 @@ local UNTIL_START, UNIQUE_FOR = 'b', 'f' -- how long the unique key is held: unt
 local ON_DUPLICATE, POSTPONE_MAX, ONLY_EXISTING = 'o', 'm', 'i' -- only in the spec of an enqueue
 local REPLACE, POSTPONE = 'r', 'p' -- in ON_DUPLICATE
 local IS_SCHEDULED = 's' -- a schedule enqueued the job
+local GROUP, IN_LINE = 'q', 'z' -- the group of a job, and its place in the line while it is ready: lane, position, priority, 1 if suspect
 local PRIORITY_DEFAULT, PRIORITY_LAST = 5, 9
 local MAX_ATTEMPTS, DELAY_FIRST, DELAY_MAX, HAS_JITTER = 1, 2, 3, 4 -- positions in a retry policy
 
@@ -62,6 +81,7 @@ local NOT_ACCEPTED = 'd' -- instead of the time a dispatched job was accepted
 local CALL_SLOT, CALL_NUMBER = 1, 2 -- first of a script that uses `call`
 local AFTER, EARLIEST, SPAN, KNOWN_PARTITIONS, SPEC, FIRST_JOB = 3, 4, 5, 6, 7, 8 -- of an enqueue
 local AT_MOST_ONCE, DISPATCH = 'm', 'd' -- modes of a claim
+local SCOPE_GROUP, SCOPE_QUEUE = 'group', 'queue' -- of a snooze
 local OWN_SPECS = 's' -- instead of the spec of all jobs of an enqueue
 local RETRY_BY_POLICY, RETRY_AT, RETRY_NEVER = 'j', 'd', 'p' -- first letter of how to retry
 

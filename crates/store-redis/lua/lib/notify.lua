@@ -33,14 +33,24 @@ local function shorten_leases()
   stats[FULL_FROM], stats[PRUNE_FROM], is_changed = 0, 0, true
 end
 
--- A rate that was closed by the clock before stays closed for one period at most.
+-- A rate that was closed by the clock before, or by another rate, opens after one period at most.
 local function cut_rate()
   if rule(RATE_PERIOD) < 0 then
     return
   end
-  local latest = now_us + rule(RATE_PERIOD)
+  local _, tolerance = gcra(rule(RATE_COUNT), rule(RATE_PERIOD), rule(BURST))
+  local latest = now_us + rule(RATE_PERIOD) + tolerance
   if tonumber(redis.call('HGET', k_state, RATE_NEXT_FIELD) or 0) > latest then
     redis.call('HSET', k_state, RATE_NEXT_FIELD, digits(latest))
+  end
+end
+
+-- The same for the rates of groups. Each is cut when the group is loaded next, and all are placed again.
+local function cut_group_rates()
+  if uses_groups then
+    group_numbers[LIMITS_VERSION] = group_numbers[LIMITS_VERSION] + 1
+    group_numbers[LIMITS_CHANGED], group_numbers[IS_STALE] = now_us, 1
+    write_group_numbers()
   end
 end
 
@@ -65,8 +75,13 @@ local function wake_waiters()
   is_dirty = true
 end
 
+local write_groups -- in lib/group
+
 -- Writes what this call changed. Only a call that changed something advances the clock mark and is published.
 local function commit()
+  if write_groups then
+    write_groups()
+  end
   if work > 0 and stats[WAITERS_UNTIL] > now then
     wake_waiters()
   end
@@ -90,6 +105,7 @@ if is_clock_set_back or stats[SHORTEN_FROM] > 0 then
     shorten_leases()
     if is_clock_set_back then
       cut_rate()
+      cut_group_rates()
     end
   end
 end

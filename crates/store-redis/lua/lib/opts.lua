@@ -2,7 +2,7 @@
 -- enqueued and matter to no script, in the job's value (`header`).
 local LETTERS = {
   CUSTOM_ID, ENQUEUED_AT, DUE_AT, PRIORITY, KIND, UNIQUE_KEY, UNTIL_START, UNIQUE_FOR, RETRY_POLICY, DEADLINE, TIMEOUT, EXPIRES_AT, KEEP_OUTCOME,
-  ATTEMPT, EXPIRIES, GENERATION, IS_SCHEDULED, HEADERS, IS_JSON,
+  ATTEMPT, EXPIRIES, GENERATION, GROUP, IN_LINE, IS_SCHEDULED, HEADERS, IS_JSON,
 }
 
 local function decode_opts(text)
@@ -24,6 +24,12 @@ local function encode_opts(opts)
     end
   end
   return table.concat(lines)
+end
+
+-- Whether a job may be the reason why its workers end.
+local SUSPECT_AFTER = 2
+local function is_suspect(opts)
+  return tonumber(opts[EXPIRIES] or 0) >= SUSPECT_AFTER
 end
 
 -- The length of the opts and the empty line in a value.

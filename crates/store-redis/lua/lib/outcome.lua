@@ -2,7 +2,7 @@
 
 -- Ends a job with a cancel request as cancelled, whatever outcome was reported.
 local function cancel_stopped(id, opts, lease)
-  leave_claim(id, lease.token, 'cancelled')
+  leave_claim(id, lease.token, 'cancelled', opts)
   end_cancelled(id, opts, lease.bytes, issued_at(lease.token))
   return 'cancelled'
 end

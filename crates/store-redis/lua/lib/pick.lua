@@ -163,7 +163,12 @@ local function pick_suspect(priority, taken, request, seen)
   return 'taken'
 end
 
+local pick_in_turn -- in lib/pick_group
+
 local function pick(request, seen)
+  if uses_groups then
+    return pick_in_turn(request, seen)
+  end
   local taken = {}
   local max = math.min(request.max, CLAIM_MAX)
   local any_suspects = has_suspects()

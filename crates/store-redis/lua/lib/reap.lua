@@ -20,7 +20,7 @@ local function requeue_or_cancel(jobs)
   for i = 1, #jobs do
     local job = jobs[i]
     local is_stopped = is_asked_to_stop(job.id, job.lease.token)
-    leave_claim(job.id, job.lease.token, 'lease_lost')
+    leave_claim(job.id, job.lease.token, 'lease_lost', job.opts)
     if is_stopped then
       end_cancelled(job.id, job.opts, job.lease.bytes, issued_at(job.lease.token))
     else
@@ -55,7 +55,7 @@ local function survives_expiry(job)
   job.opts[EXPIRIES] = digits(expiries)
   local size = tonumber(string.match(redis.call('HGET', k_claims, token) or '', '^%d+\t(%d+)'))
   if size == 1 and expiries >= rule(POISON_AFTER) then
-    leave_claim(job.id, token, 'lease_lost')
+    leave_claim(job.id, token, 'lease_lost', job.opts)
     save_opts(job.id, job.opts)
     end_dead(job.id, job.opts, job.lease.bytes, issued_at(token), 'poison')
     return false

@@ -5,13 +5,15 @@ local KEEP = { succeeded = SUCCEEDED_AGE, dead = DEAD_AGE, cancelled = CANCELLED
 
 local exists = stored[1] and true or false
 local has_schedules = stored[3] and true or false
+local uses_groups = stored[4] and true or false
+local rest_until = tonumber(stored[5] or 0)
 local stats
 if exists then
   if #stored[1] ~= STATS_BYTES then
     return redis.error_reply('DAMAGED the stats of the queue have ' .. #stored[1] .. ' bytes')
   end
   stats = { struct.unpack(STATS_FORMAT, stored[1]) }
-  if stats[SCHEMA] > SCHEMA_VERSION then
+  if stats[SCHEMA] > GROUPS_SCHEMA then
     return redis.error_reply('NEWER the queue has schema ' .. stats[SCHEMA])
   elseif stats[SCHEMA] < SCHEMA_VERSION then
     return redis.error_reply('OLDER the queue has schema ' .. stats[SCHEMA])
@@ -30,13 +32,19 @@ local function rule(i)
     local bytes = stored[2] and #stored[2]
     if bytes == RULES_BYTES then
       rules = { struct.unpack(RULES_FORMAT, stored[2]) }
+    elseif bytes == UNGROUPED_BYTES then
+      rules = { struct.unpack(UNGROUPED_FORMAT, stored[2]) }
     elseif bytes == UNLIMITED_BYTES then
       rules = { struct.unpack(UNLIMITED_FORMAT, stored[2]) }
     else
       rules = { 3600000, 100000, 0, 4, 0, 3600000, 10000, 67108864, 2592000000, 100000, 268435456, 3600000, 10000, 67108864 }
     end
     if bytes ~= RULES_BYTES then
-      rules[MAX_RUNNING], rules[RATE_COUNT], rules[RATE_PERIOD], rules[BURST] = -1, -1, -1, 1
+      if bytes ~= UNGROUPED_BYTES then
+        rules[MAX_RUNNING], rules[RATE_COUNT], rules[RATE_PERIOD], rules[BURST] = -1, -1, -1, 1
+      end
+      rules[GROUP_MAX_RUNNING], rules[GROUP_RATE_COUNT], rules[GROUP_RATE_PERIOD] = -1, -1, -1
+      rules[GROUP_BURST], rules[GROUP_SLOT] = 1, SLOT_RUN
     end
   end
   return rules[i]
@@ -45,6 +53,27 @@ end
 -- The fast scripts do not know limits, so they refuse all calls on a queue that has one.
 local function is_limited()
   return rule(MAX_RUNNING) >= 0 or rule(RATE_COUNT) >= 0
+end
+
+-- A rate by GCRA: the time between two claims on schedule, and how far ahead of it a claim may be (us).
+local function gcra(count, period, burst)
+  burst = math.max(1, math.min(burst, count))
+  local interval = math.ceil(period / (count - burst + 1))
+  return interval, (burst - 1) * interval
+end
+
+-- The numbers of all groups together, in a queue that uses groups.
+local group_numbers = {}
+for number in string.gmatch(stored[4] or '', '%S+') do
+  group_numbers[#group_numbers + 1] = tonumber(number)
+end
+
+local function grouped_ready()
+  local total = 0
+  for priority = 0, uses_groups and PRIORITY_LAST or -1 do
+    total = total + group_numbers[GROUPED_READY + priority]
+  end
+  return total
 end
 
 -- If the clock is slightly behind the mark, use the mark; if it is further behind, the clock was set back: use the clock.
@@ -78,6 +107,14 @@ local function count(at, n)
     stats[at] = minute
   end
   stats[at + 1] = stats[at + 1] + n
+end
+
+local function write_group_numbers()
+  local texts = {}
+  for i = 1, GROUP_NUMBERS do
+    texts[i] = digits(group_numbers[i])
+  end
+  redis.call('HSET', k_state, GROUPS_FIELD, table.concat(texts, ' '))
 end
 
 local function write_stats()

@@ -18,7 +18,13 @@ local function check_enqueue_types()
     redis.call('LLEN', k_wake)
   end
   for i = 1, args_per_job == 2 and 1 or #ids do
-    local priority = tonumber(string.match('\n' .. spec_of(i), '\n' .. PRIORITY .. '(%d)')) or PRIORITY_DEFAULT
+    local spec = '\n' .. spec_of(i)
+    if not uses_groups and string.find(spec, '\n' .. GROUP, 1, true) then
+      -- Also for a job that is not ready yet.
+      start_groups()
+      are_numbers_changed = true
+    end
+    local priority = tonumber(string.match(spec, '\n' .. PRIORITY .. '(%d)')) or PRIORITY_DEFAULT
     if not lanes[priority] then
       redis.call('LLEN', k_ready[priority])
       lanes[priority] = {}
@@ -101,7 +107,7 @@ local function enqueue_all(before_commit)
     is_dirty = true
   end
   local is_large = false
-  if stats[GROW_AT] > 0 then
+  if stats[GROW_AT] > 0 and not uses_groups then
     local waiting = redis.call('ZCARD', k_scheduled)
     for priority = 0, PRIORITY_LAST do
       waiting = waiting + stats[READY + priority]

@@ -17,10 +17,16 @@ local function earliest_firing()
   return has_schedules and earliest(k_firing, 0) or NEVER
 end
 
+-- When time allows the next group to start (ms).
+local function group_opening()
+  local score = uses_groups and redis.call('ZRANGEBYSCORE', k_resting, '(' .. digits(now_us), '(inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  return score and math.ceil(score / 1000) or NEVER
+end
+
 -- Registers a waiter, `NAME TAB SHORT TAB LONG` (ms). It asks again when its registration is over. If that is within
 -- SHORT for POLLERS_MIN other waiters, it is registered for LONG, otherwise for SHORT: so the next one always asks within
 -- the longest SHORT. Sets CLAIM_UNTIL in the reply to how long it is registered (ms), and CLAIM_NEXT to NEXT_DUE less the
--- time until the earliest scheduled job or instant of a schedule is due, or a closed rate opens, if there is one.
+-- time until the earliest scheduled job or instant of a schedule is due, or a closed rate or a rest ends, if there is one.
 local function register_waiter(request, reply)
   local waiter, short, long = string.match(request.waiter, '^([^\t]*)\t(%d+)\t(%d+)$')
   if not waiter then
@@ -40,7 +46,7 @@ local function register_waiter(request, reply)
   reply[CLAIM_UNTIL] = ms
   stats[WAITERS_UNTIL] = math.max(stats[WAITERS_UNTIL], now + ms)
   is_dirty = true
-  local due = math.min(earliest(k_scheduled, 0), earliest_firing(), opening())
+  local due = math.min(earliest(k_scheduled, 0), earliest_firing(), opening(), group_opening())
   reply[CLAIM_NEXT] = due < NEVER and NEXT_DUE - math.max(0, due - now) or reply[CLAIM_NEXT]
   return reply
 end
@@ -48,7 +54,8 @@ end
 -- Sets CLAIM_NEXT in the reply to a waiter that found jobs to the number of ready jobs left that may start. If no wake-up
 -- is left for these, leaves one: a waiter that was away when they became ready must find it.
 local function leave_wakeup(reply, wakeups)
-  local left = startable()
+  write_groups()
+  local left = startable(uses_groups and redis.call('ZCARD', k_turns) == 0 and 0 or nil)
   if left > 0 and wakeups == 0 then
     redis.call('RPUSH', k_wake, '1')
   end

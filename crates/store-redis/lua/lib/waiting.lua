@@ -1,9 +1,4 @@
--- Moves waiting jobs between the ready lists, the suspects and the scheduled jobs. The caller saves the opts.
-local SUSPECT_AFTER = 2
-
-local function is_suspect(opts)
-  return tonumber(opts[EXPIRIES] or 0) >= SUSPECT_AFTER
-end
+-- Moves waiting jobs between the ready lists, the lines of groups, the suspects and the scheduled jobs. The caller saves the opts.
 
 local function has_suspects()
   return redis.call('ZCARD', k_suspects) > 0
@@ -33,17 +28,28 @@ local function entry_of(id, opts)
   return is_inline(opts) and id or '\t' .. (opts[GENERATION] or '0') .. '\t' .. id
 end
 
--- Counts and announces a job that was added to the lane of its priority.
-local function count_ready(id, opts, priority)
-  stats[READY + priority] = stats[READY + priority] + 1
+-- Announces a job that is ready now.
+local function announce_ready(id, opts)
   index_expiry(id, opts)
   announce(id, 'ready')
   work = work + 1
   is_changed = true
 end
 
--- Adds a job to the lane of its priority.
+-- Counts and announces a job that was added to the lane of its priority.
+local function count_ready(id, opts, priority)
+  stats[READY + priority] = stats[READY + priority] + 1
+  announce_ready(id, opts)
+end
+
+-- Adds a job to the lane of its priority, or to the line of its group.
 local function add_ready(id, opts, at_front)
+  if opts[GROUP] then
+    opts[GENERATION] = nil
+    add_to_line(id, opts, at_front)
+    announce_ready(id, opts)
+    return
+  end
   local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
   if is_suspect(opts) then
     opts[GENERATION] = nil
@@ -80,9 +86,11 @@ local function leave_stale_entry(id, opts)
   need_full(0)
 end
 
--- Removes a waiting job from its list, the suspects or the scheduled jobs.
+-- Removes a waiting job from its list, its line, the suspects or the scheduled jobs.
 local function remove_waiting(id, opts, state)
-  if state == 'ready' then
+  if state == 'ready' and opts[GROUP] then
+    remove_from_line(id, opts)
+  elseif state == 'ready' then
     local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
     if is_suspect(opts) then
       redis.call('ZREM', k_suspects, id)
@@ -126,7 +134,8 @@ local function promote_due(limit)
   local encoded_opts = redis.call('HMGET', k_opts, unpack(ids))
   local can_batch = stats[STALE_ENTRIES] == 0
   for i = 1, #ids do
-    can_batch = can_batch and not (encoded_opts[i] and string.find('\n' .. encoded_opts[i], '\n' .. EXPIRIES, 1, true))
+    local text = can_batch and encoded_opts[i] and '\n' .. encoded_opts[i]
+    can_batch = can_batch and not (text and (string.find(text, '\n' .. EXPIRIES, 1, true) or string.find(text, '\n' .. GROUP, 1, true)))
   end
   if not can_batch then
     for i = 1, #ids do

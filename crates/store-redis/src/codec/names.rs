@@ -6,6 +6,8 @@ pub(crate) const STATS_FIELD: &str = "figures";
 pub(crate) const EARLIER_FIELD: &str = "earlier";
 pub(crate) const CALLS_FIELD: &str = "@";
 pub(crate) const RATE_NEXT_FIELD: &str = "rate";
+pub(crate) const GROUPS_FIELD: &str = "groups";
+pub(crate) const REST_FIELD: &str = "rest";
 
 /// Positions in the packed stats, counted from 1.
 pub(crate) const SCHEMA: usize = 1;
@@ -25,8 +27,20 @@ pub(crate) const READY: usize = 21;
 pub(crate) const PARTITIONS: usize = 16;
 pub(crate) const STATS_COUNT: usize = 47;
 pub(crate) const SCHEMA_VERSION: u64 = 2;
+/// Of a queue that uses groups.
+pub(crate) const GROUPS_SCHEMA: u64 = 3;
 
-pub(crate) const RULES_COUNT: usize = 18;
+pub(crate) const RULES_COUNT: usize = 23;
+
+/// Positions in the numbers of all groups, counted from 1.
+pub(crate) const LIMITS_VERSION: usize = 1;
+pub(crate) const LIMITS_CHANGED: usize = 2;
+pub(crate) const UNGROUPED_TURN: usize = 8;
+/// Plus the priority.
+pub(crate) const GROUPED_READY: usize = 10;
+pub(crate) const GROUP_NUMBERS: usize = 19;
+/// Instead of a limit of a single group.
+pub(crate) const DEFAULT_LIMIT: &str = "-";
 
 /// Letters of opts.
 pub(crate) const CUSTOM_ID: char = 'n';
@@ -47,6 +61,9 @@ pub(crate) const KEEP_OUTCOME: char = 'w';
 pub(crate) const ATTEMPT: char = 'a';
 pub(crate) const EXPIRIES: char = 'x';
 pub(crate) const GENERATION: char = 'g';
+pub(crate) const GROUP: char = 'q';
+/// The place in the line of the group.
+pub(crate) const IN_LINE: char = 'z';
 pub(crate) const IS_SCHEDULED: char = 's';
 pub(crate) const HEADERS: char = 'h';
 /// The headers are only a content type, `application/json`.

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use windlass_core::store::{Headers, Kind, OnDuplicate, UniqueKey, UniqueUntil};
+use windlass_core::store::{GroupName, Headers, Kind, OnDuplicate, UniqueKey, UniqueUntil};
 use windlass_core::time::as_ms;
 use windlass_core::{Due, Error, JobId, NewJob, Priority, Result, RetryPolicy, Timestamp};
 
 use super::names::{
-    ATTEMPT, CUSTOM_ID, DEADLINE, DUE_AT, ENQUEUED_AT, EXPIRES_AT, EXPIRIES, GENERATION, HEADERS,
-    IS_JSON, IS_SCHEDULED, KEEP_OUTCOME, KIND, ON_DUPLICATE, POSTPONE, POSTPONE_MAX, PRIORITY,
+    ATTEMPT, CUSTOM_ID, DEADLINE, DUE_AT, ENQUEUED_AT, EXPIRES_AT, EXPIRIES, GENERATION, GROUP, HEADERS,
+    IN_LINE, IS_JSON, IS_SCHEDULED, KEEP_OUTCOME, KIND, ON_DUPLICATE, POSTPONE, POSTPONE_MAX, PRIORITY,
     REPLACE, RETRY_POLICY, TIMEOUT, UNIQUE_FOR, UNIQUE_KEY, UNTIL_START,
 };
 use super::{damaged, number, text, time};
@@ -21,6 +21,9 @@ const JSON_HEADER: (&str, &str) = ("content-type", "application/json");
 /// A generated id: 26 characters of Crockford's base 32, of which the first ten are a time.
 const ULID_BYTES: usize = 26;
 const ULID_TIME_BYTES: usize = 10;
+
+/// The place of a job in the line of its group: only scripts use it.
+const PLACE_BYTES: usize = 20;
 
 /// Encodes the opts of a new job; empty if it has only defaults.
 ///
@@ -40,6 +43,9 @@ pub(crate) fn spec(job: &NewJob) -> String {
     }
     if let Some(kind) = &job.kind {
         line(&mut lines, KIND, kind);
+    }
+    if let Some(group) = &job.group {
+        line(&mut lines, GROUP, group);
     }
     if let Some(key) = &job.unique_key {
         line(&mut lines, UNIQUE_KEY, key);
@@ -179,6 +185,7 @@ pub(crate) struct Opts {
     pub(crate) expiries: u32,
     /// The generation of its entry in a ready list.
     pub(crate) generation: u64,
+    pub(crate) group: Option<GroupName>,
     /// A schedule enqueued the job.
     pub(crate) is_scheduled: bool,
     pub(crate) headers: Headers,
@@ -202,6 +209,7 @@ impl Default for Opts {
             attempt: 1,
             expiries: 0,
             generation: 0,
+            group: None,
             is_scheduled: false,
             headers: Headers::default(),
         }
@@ -260,6 +268,8 @@ impl Opts {
             RETRY_POLICY => self.set_retry(value).ok_or_else(|| wrong(letter))?,
             ATTEMPT => self.attempt = count(value).ok_or_else(|| wrong(letter))?,
             EXPIRIES => self.expiries = count(value).ok_or_else(|| wrong(letter))?,
+            GROUP => self.group = Some(GroupName::new(value).map_err(bad)?),
+            IN_LINE if value.len() == PLACE_BYTES && is_digits(value) => {}
             GENERATION => self.generation = number(VALUE, value).map_err(bad)?,
             IS_JSON => self
                 .headers
@@ -309,6 +319,10 @@ pub(crate) fn due_at(id: &JobId, opts: &Opts) -> Result<Timestamp> {
 
 fn wrong(letter: char) -> Error {
     damaged(VALUE, format!("invalid value of `{letter}`"))
+}
+
+fn is_digits(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn ms(value: &str) -> Result<Duration> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::store::{KeepSucceeded, Requeue, Setting, Settings};
+use windlass_core::store::{GroupSlot, KeepSucceeded, Requeue, Setting, Settings};
 use windlass_core::time::as_ms;
 use windlass_core::{Bytes, Result};
 
@@ -32,6 +32,11 @@ const NAMES: [&str; RULES_COUNT] = [
     "rate",
     "rate",
     "burst",
+    "group_max_running",
+    "group_rate",
+    "group_rate",
+    "group_burst",
+    "group_slot",
 ];
 
 const UNBOUNDED: f64 = -1.0;
@@ -77,6 +82,11 @@ fn numbers(settings: &Settings) -> [f64; RULES_COUNT] {
         bound(settings.rate.map(|rate| u64::from(rate.count()))),
         bound(settings.rate.map(|rate| micros(rate.period()))),
         f64::from(settings.burst),
+        bound(settings.group_max_running.map(u64::from)),
+        bound(settings.group_rate.map(|rate| u64::from(rate.count()))),
+        bound(settings.group_rate.map(|rate| micros(rate.period()))),
+        f64::from(settings.group_burst),
+        index(GroupSlot::ALL, &settings.group_slot),
     ]
 }
 
@@ -109,7 +119,7 @@ mod tests {
         settings
     }
 
-    const OTHERS: [&str; 17] = [
+    const OTHERS: [&str; 21] = [
         "dedup_for=2s",
         "dedup_max=3",
         "requeue=back",
@@ -127,6 +137,10 @@ mod tests {
         "max_running=3",
         "rate=100/1m",
         "burst=4",
+        "group_max_running=2",
+        "group_rate=7/1s",
+        "group_burst=3",
+        "group_slot=success",
     ];
 
     #[test]
@@ -150,6 +164,11 @@ mod tests {
             -1.0,
             -1.0,
             1.0,
+            -1.0,
+            -1.0,
+            -1.0,
+            1.0,
+            0.0,
         ];
         assert_eq!(pack(&numbers(&Settings::default())), pack(&expected));
     }

@@ -7,8 +7,8 @@ use windlass_core::{Error, ErrorKind, Priority, Result, Timestamp};
 
 use super::damaged;
 use super::names::{
-    BYTES, CLOCK_MARK, ENDED_MINUTE, ENQUEUED_MINUTE, PARTITIONS, PAUSED, READY, SCHEMA,
-    SCHEMA_VERSION, STALE_ENTRIES, STATS_COUNT, TOTAL_CANCELLED, TOTAL_DEAD, TOTAL_ENQUEUED,
+    BYTES, CLOCK_MARK, ENDED_MINUTE, ENQUEUED_MINUTE, GROUPS_SCHEMA, PARTITIONS, PAUSED, READY, SCHEMA,
+     STALE_ENTRIES, STATS_COUNT, TOTAL_CANCELLED, TOTAL_DEAD, TOTAL_ENQUEUED,
     TOTAL_RESCUED, TOTAL_SUCCEEDED,
 };
 
@@ -28,15 +28,17 @@ pub(crate) struct StateCounts {
     /// The earliest due time among the heads of the ready lists and the suspects.
     pub(crate) oldest_due: Option<Timestamp>,
     pub(crate) schedules: u64,
-    /// The earliest due time of a scheduled job or an instant of a schedule.
+    /// The earliest due time of a scheduled job or an instant of a schedule, or end of a rest or a closed rate.
     pub(crate) next_due: Option<Timestamp>,
+    /// Until when the queue rests.
+    pub(crate) resting_until: Timestamp,
 }
 
 impl StatsRecord {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
         let stats = Self(unpack("stats", bytes)?);
         let schema = stats.count(SCHEMA);
-        if schema > SCHEMA_VERSION {
+        if schema > GROUPS_SCHEMA {
             return Err(newer(schema));
         }
         Ok(stats)
@@ -89,6 +91,8 @@ impl StatsRecord {
                 .next_due
                 .map(|due| due.as_ms().saturating_sub(now.as_ms())),
             is_paused: self.is_paused(),
+            resting_ms: (counts.resting_until > now)
+                .then(|| counts.resting_until.as_ms() - now.as_ms()),
             total: Totals {
                 enqueued: self.count(TOTAL_ENQUEUED),
                 succeeded: self.count(TOTAL_SUCCEEDED),
@@ -196,6 +200,7 @@ mod tests {
             schedules: 106,
             oldest_due: None,
             next_due: None,
+            resting_until: Timestamp::default(),
         };
         // In minute 11 since 1970: 12 jobs were enqueued in it so far, 13 in the minute before.
         let now = Timestamp::from_ms(11 * 60_000);
@@ -214,6 +219,7 @@ mod tests {
             oldest_ms: None,
             next_due_ms: None,
             is_paused: true,
+            resting_ms: None,
             total: Totals {
                 enqueued: 9,
                 succeeded: 10,
@@ -274,7 +280,7 @@ mod tests {
         numbers[20] = f64::NAN;
         assert_eq!(kind(&pack(&numbers)), ErrorKind::StoreDamaged);
         numbers = counted();
-        numbers[0] = 3.0;
+        numbers[0] = 4.0;
         assert_eq!(kind(&pack(&numbers)), ErrorKind::StoreNewer);
     }
 }

@@ -136,7 +136,7 @@ fn after<'a>(mut results: impl Iterator<Item = &'a Enqueued>, failure: Error) ->
     partly_applied(failure)
 }
 
-/// The partition of a job: the same for equal unique keys, and for equal ids.
+/// The partition of a job: the same for equal groups; without one for equal unique keys, then ids.
 pub(super) fn partition_of(job: &NewJob, count: u32) -> usize {
     if count == 1 {
         return 0;
@@ -146,8 +146,9 @@ pub(super) fn partition_of(job: &NewJob, count: u32) -> usize {
 
 /// The text that determines the partition of a job.
 pub(super) fn key_of(job: &NewJob) -> &str {
+    let group = job.group.as_ref().map(|group| group.as_str());
     let key = job.unique_key.as_ref().map(|key| key.as_str());
-    key.unwrap_or(job.id.as_str())
+    group.or(key).unwrap_or(job.id.as_str())
 }
 
 /// A hash that is the same in every process and version.

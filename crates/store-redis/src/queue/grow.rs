@@ -101,7 +101,8 @@ impl Queue {
     async fn grow_by_size(&self) -> Result<()> {
         let (now, _) = self.first().partition(0, 0).await?;
         let settings = self.settings().await?;
-        if threshold(&settings) > 0 && now < PARTITIONS_MAX {
+        // A group would be in two partitions.
+        if threshold(&settings) > 0 && now < PARTITIONS_MAX && !self.has_groups().await? {
             let count = (now * 2).min(PARTITIONS_MAX);
             self.grow(now, count, threshold(&settings)).await?;
         }
@@ -136,9 +137,14 @@ impl Queue {
     }
 }
 
-/// The number of waiting jobs above which a partition asks for more; 0 is never. A queue with limits has one.
+/// The number of waiting jobs above which a partition asks for more; 0 is never. A queue with limits has one partition, and
+/// one with limits of groups does not grow by itself.
 fn threshold(settings: &Settings) -> u64 {
-    let is_limited = settings.max_running.is_some() || settings.rate.is_some();
+    let is_limited = settings.max_running.is_some()
+        || settings.rate.is_some()
+        || settings.group_rate.is_some()
+        || settings.group_burst != 1
+        || settings.group_max_running().is_some();
     match settings.partitions {
         Partitions::Auto if !is_limited => settings.partition_at,
         _ => 0,

@@ -160,10 +160,12 @@ impl Queue {
         outcomes: &Outcomes,
         mut batch: Vec<usize>,
     ) -> Result<Vec<Vec<usize>>> {
-        let release = &self.shared.scripts.release;
-        let is_release =
-            matches!(outcomes, Outcomes::Encoded(script, _) if std::ptr::eq(*script, release));
-        if !is_release || batch.len() <= BATCH_MAX {
+        let scripts = self.shared.scripts;
+        // A snooze may return jobs like a release.
+        let returns =
+            |script| std::ptr::eq(script, &scripts.release) || std::ptr::eq(script, &scripts.snooze);
+        let may_return = matches!(outcomes, Outcomes::Encoded(script, _) if returns(*script));
+        if !may_return || batch.len() <= BATCH_MAX {
             return Ok(batch.chunks(BATCH_MAX).map(<[usize]>::to_vec).collect());
         }
         batch.sort_by_key(|at| outcomes.token(*at));

@@ -124,7 +124,13 @@ local function enqueue_scheduled(plan, definition, instant, id, overlap)
     index_expiry(id, opts)
     announce(id, state)
   else
-    if state == 'ready' then
+    if opts[GROUP] then
+      start_groups()
+      are_numbers_changed = true
+    end
+    if state == 'ready' and opts[GROUP] then
+      add_ready(id, opts, false)
+    elseif state == 'ready' then
       local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
       write_later('RPUSH', k_ready[priority], entry_of(id, opts))
       count_ready(id, opts, priority)
