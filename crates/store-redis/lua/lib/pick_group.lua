@@ -169,7 +169,7 @@ do -- a script may have 200 locals at a time
   local function pick_ungrouped(turn, other, taken, max, request, seen)
     local before, skipped, most = #taken, seen.skipped, max
     if other and other.priority == turn.priority then
-      most = math.min(max, #taken + math.max(1, other.slots - turn.slots + (turn.turn < other.turn and 1 or 0)))
+      most = math.min(max, #taken + math.max(1, other.slots - turn.slots))
     end
     local result = seen.any_suspects and 'expired' or 'none'
     while result == 'expired' and seen.skipped < PAGE do
