@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::store::{ClaimedJob, Claimer, Kind, Renewed};
+use windlass_core::store::{ClaimedJob, Claimer, GroupName, Kind, Renewed};
 use windlass_core::time::as_ms;
 use windlass_core::{
     Claim, Error, JobId, JobLease, OutcomeStatus, Priority, QueueName, Result, RetryPolicy,
@@ -38,6 +38,8 @@ pub struct ClaimReply {
     pub payload_base64: Option<String>,
     pub kind: Option<String>,
     pub priority: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// When the lease expires unless renewed.
@@ -104,6 +106,7 @@ impl ClaimReply {
             payload: payload.unwrap_or_default(),
             headers: headers(&self.headers)?,
             priority: Priority::new(self.priority)?,
+            group: self.group.map(GroupName::new).transpose()?,
             attempt: self.attempt,
             expiries: self.expiries,
             retry,
@@ -132,6 +135,7 @@ impl ClaimReply {
             payload_base64,
             kind: job.kind.as_ref().map(ToString::to_string),
             priority: job.priority.level(),
+            group: job.group.as_ref().map(ToString::to_string),
             headers: header_map(&job.headers),
             lease_until: timestamp::format(claim.until),
             timeout_ms: job.timeout.map(as_ms),

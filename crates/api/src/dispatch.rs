@@ -12,11 +12,11 @@ use crate::error::Error;
 use crate::fields::Fields;
 use crate::request::{
     Accept, ApiResult, ApplySchedules, Audit, Backfill, Cancel, Claim, CommandWorker, Complete,
-    Delete, DeleteQueue, DeleteSchedule, Enqueue, EnqueueAll, Fail, FailWorker, Get, GetSchedule,
-    Heartbeat, Leave, List, Maintain, NextInstants, OutcomesReply, Pause, PauseSchedule, Progress,
-    Promote, Purge, QueueRequest, Queues, Register, Release, Renew, RenewLeases, Resume,
-    ResumeSchedule, Retry, RunSchedule, Schedules, Set, ShowSettings, Snooze, Stats, StoreRequest,
-    WAIT_MAX, Wait, Workers,
+    Delete, DeleteQueue, DeleteSchedule, Enqueue, EnqueueAll, Fail, FailWorker, Get, GetGroup,
+    GetSchedule, Groups, Heartbeat, Leave, List, Maintain, NextInstants, OutcomesReply, Pause,
+    PauseGroup, PauseSchedule, Progress, Promote, Purge, QueueRequest, Queues, Register, Release,
+    Renew, RenewLeases, Resume, ResumeGroup, ResumeSchedule, Retry, RunSchedule, Schedules, Set,
+    SetGroup, ShowSettings, Snooze, Stats, StoreRequest, WAIT_MAX, Wait, Workers,
 };
 use crate::route::{Method, Route, Scope};
 use crate::schedule::PutSchedule;
@@ -110,7 +110,7 @@ ops! {
             Post "/v1/queues/{queue}/jobs/{id}/fail" Work "Fails a job: it is retried later or becomes dead";
         Release: Post "/v1/queues/{queue}/release" Work "Releases jobs to the queue without counting the attempts",
             Post "/v1/queues/{queue}/jobs/{id}/release" Work "Releases a job to the queue without counting the attempt";
-        Snooze: Post "/v1/queues/{queue}/jobs/{id}/snooze" Work "Snoozes a job: runs it later without counting the attempt";
+        Snooze: Post "/v1/queues/{queue}/jobs/{id}/snooze" Work "Snoozes a job, its group or its queue: runs it later without counting the attempt";
         Cancel: Post "/v1/queues/{queue}/cancel" Operate "Cancels jobs; running jobs are asked to stop",
             Post "/v1/queues/{queue}/jobs/{id}/cancel" Operate "Cancels a job; a running job is asked to stop";
         Retry: Post "/v1/queues/{queue}/retry" Operate "Retries dead jobs",
@@ -124,11 +124,16 @@ ops! {
         Wait: Get "/v1/queues/{queue}/jobs/{id}/wait" Read "Waits until a job has finished, for up to 60 seconds";
         Stats: Get "/v1/queues/{queue}" Read "Returns the stats of a queue";
         Pause: Post "/v1/queues/{queue}/pause" Operate "Pauses a queue: claims return no jobs";
-        Resume: Post "/v1/queues/{queue}/resume" Operate "Resumes a paused queue";
+        Resume: Post "/v1/queues/{queue}/resume" Operate "Resumes a paused or resting queue";
         Purge: Post "/v1/queues/{queue}/purge" Admin "Deletes a page of ready, scheduled and pending jobs";
         DeleteQueue: Delete "/v1/queues/{queue}" Admin "Deletes a queue without jobs: its settings, stats and remembered ids";
         ShowSettings: Get "/v1/queues/{queue}/settings" Read "Returns the settings of a queue";
         Set: Put "/v1/queues/{queue}/settings" Admin "Updates the settings of a queue";
+        Groups: Get "/v1/queues/{queue}/groups" Read "Lists the groups of a queue by name, one page at a time";
+        GetGroup: Get "/v1/queues/{queue}/groups/{group}" Read "Returns a group with its limits";
+        SetGroup: Put "/v1/queues/{queue}/groups/{group}" Operate "Changes the limits of a group, pauses or resumes it";
+        PauseGroup: Post "/v1/queues/{queue}/groups/{group}/pause" Operate "Pauses a group: claims return none of its jobs";
+        ResumeGroup: Post "/v1/queues/{queue}/groups/{group}/resume" Operate "Resumes a paused or resting group";
         PutSchedule: Put "/v1/queues/{queue}/schedules/{name}" Admin "Creates or changes a schedule; an identical one changes nothing";
         GetSchedule: Get "/v1/queues/{queue}/schedules/{name}" Read "Returns a schedule with its next instants and its history";
         DeleteSchedule: Delete "/v1/queues/{queue}/schedules/{name}" Admin "Deletes a schedule and its history, but not its jobs";

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::store::{DurabilityLevel, Headers, Kind, OnDuplicate, UniqueUntil};
+use windlass_core::store::{DurabilityLevel, GroupName, Headers, Kind, OnDuplicate, UniqueUntil};
 use windlass_core::{
     Due, Enqueued, Error, JobId, JobState, NewJob, Priority, QueueName, Result, duration,
 };
@@ -60,6 +60,10 @@ pub struct EnqueueRequest {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = number::<i64>("priority", "use 0 (first) to 9 (last)"))]
     pub priority: Option<i64>,
+    /// Group of the job: jobs of a group share its limits, and groups take turns
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub group: Option<String>,
     /// Run the job after this delay at the earliest
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
@@ -182,6 +186,7 @@ impl EnqueueRequest {
             delays.apply(&mut job.retry)?;
         }
         job.kind = self.kind.map(Kind::new).transpose()?;
+        job.group = self.group.map(GroupName::new).transpose()?;
         job.due = due(
             self.delay.as_deref(),
             self.at.map(|at| at.text()).as_deref(),
@@ -227,6 +232,7 @@ impl From<NewJob> for EnqueueRequest {
             id: Some(job.id.to_string()),
             kind: job.kind.map(|kind| kind.to_string()),
             priority: Some(job.priority.level().into()),
+            group: job.group.map(|group| group.to_string()),
             delay,
             at,
             unique_key: job.unique_key.map(|key| key.to_string()),

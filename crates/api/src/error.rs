@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use windlass_core::store::GroupName;
 use windlass_core::{BootId, Change, Error as CoreError, JobId, JobState, QueueName, ScheduleName};
 
 use crate::code::Code;
@@ -202,6 +203,17 @@ impl Error {
             Code::NotFound,
             format!("schedule {name} not found in queue {queue}"),
             "list the schedules of all queues with `windlass schedules list`",
+        )
+    }
+
+    /// The store knows nothing of the group.
+    pub fn group_not_found(queue: &QueueName, group: &GroupName) -> Self {
+        Self::new(
+            Code::NotFound,
+            format!(
+                "group {group} not found in queue {queue}: it has no ready or running jobs and no limits of its own"
+            ),
+            format!("list the groups with `windlass groups list {queue}`"),
         )
     }
 

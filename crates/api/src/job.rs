@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey, UniqueUntil};
+use windlass_core::store::{
+    Fraction, GroupName, Headers, Kind, Progress, Reason, UniqueKey, UniqueUntil,
+};
 use windlass_core::time::as_ms;
 use windlass_core::{
     BootId, Error, Job, JobId, JobState, Priority, QueueName, Result, RetryPolicy, ScheduleName,
@@ -25,6 +27,8 @@ pub struct JobReply {
     pub state: Word,
     pub kind: Option<String>,
     pub priority: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     pub attempt: u32,
     pub max_attempts: u32,
     pub expiries: u32,
@@ -129,6 +133,7 @@ impl JobReply {
             is_named: full.is_none_or(|full| full.named),
             kind: self.kind.map(Kind::new).transpose()?,
             priority: Priority::new(self.priority)?,
+            group: self.group.map(GroupName::new).transpose()?,
             payload: content::join(self.payload, self.payload_base64.as_deref())?,
             headers: headers(&self.headers)?,
             retry,
@@ -207,6 +212,7 @@ impl From<&Job> for JobReply {
             state: job.state.as_str(),
             kind: job.kind.as_ref().map(ToString::to_string),
             priority: job.priority.level(),
+            group: job.group.as_ref().map(ToString::to_string),
             attempt: job.attempt,
             max_attempts: job.retry.max_attempts,
             expiries: job.expiries,

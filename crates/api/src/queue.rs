@@ -25,6 +25,9 @@ pub struct QueueReply {
     pub cancelled: u64,
     pub oldest_ms: Option<u64>,
     pub paused: bool,
+    /// The time until the rest of a snoozed queue ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resting_ms: Option<u64>,
     /// Ready jobs by priority: ten numbers, priority 0 first.
     pub ready_by_priority: [u64; Priority::COUNT],
     pub bytes: u64,
@@ -78,6 +81,7 @@ impl QueueReply {
             cancelled: stats.cancelled,
             oldest_ms: stats.oldest_ms,
             paused: stats.is_paused,
+            resting_ms: stats.resting_ms,
             ready_by_priority: stats.ready_by_priority,
             bytes: stats.bytes,
             stale_entries: stats.stale_entries,
@@ -114,6 +118,7 @@ impl QueueReply {
             oldest_ms: self.oldest_ms,
             next_due_ms: self.next_due_ms,
             is_paused: self.paused,
+            resting_ms: self.resting_ms,
             total: Totals {
                 enqueued: self.total.enqueued,
                 succeeded: self.total.succeeded,

@@ -7,6 +7,7 @@ mod apply;
 mod change;
 mod claim;
 mod enqueue;
+mod group;
 mod maintenance;
 mod outcome;
 mod queue;
@@ -30,6 +31,7 @@ pub use apply::{AppliedSchedule, ApplyReply, ApplySchedules};
 pub use change::{Cancel, ChangedJobReply, ChangesReply, Delete, JobSelector, Promote, Retry};
 pub use claim::{Accept, Claim, ClaimMode, Progress, Renew, RenewLeases};
 pub use enqueue::{Enqueue, EnqueueAll, EnqueueAllReply};
+pub use group::{GetGroup, Groups, GroupsReply, LimitValue, PauseGroup, ResumeGroup, SetGroup};
 pub use maintenance::{Audit, AuditReply, Maintain};
 pub use outcome::{
     Complete, CompletedJob, Fail, FailedJob, LeasedJob, OutcomesReply, Release, Snooze,

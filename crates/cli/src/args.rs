@@ -16,8 +16,8 @@ use windlass_terminal::session::Global;
 
 use crate::commands::verb::OnQueue;
 use crate::commands::{
-    bench, claim, completions, config, demo, doctor, enqueue, exec, job, maintain, man, outcome,
-    queue, schedules, serve, stdio, store, tail, token, top, up, worker, workers,
+    bench, claim, completions, config, demo, doctor, enqueue, exec, groups, job, maintain, man,
+    outcome, queue, schedules, serve, stdio, store, tail, token, top, up, worker, workers,
 };
 use crate::process_args::ProcessArgs;
 
@@ -85,8 +85,13 @@ pub(crate) enum Command {
     /// Return a job to its queue without counting the attempt
     #[command(after_help = "Example:\n  windlass release mail ID --token TOKEN")]
     Release(OnQueue<Release>),
-    /// Postpone a job without counting the attempt
-    #[command(after_help = "Example:\n  windlass snooze mail ID --token TOKEN --for 1h")]
+    /// Postpone a job, its group or its queue without counting the attempt
+    #[command(
+        after_help = "With the scope group or queue the job returns to the queue, and claims get no job of that group or queue until \
+        then. A job without a group is postponed alone. `windlass groups resume` and `windlass queue resume` end a rest early.\n\n\
+        Examples:\n  windlass snooze mail ID --token TOKEN --for 1h\n  \
+        windlass snooze mail ID --token TOKEN --for 30s --scope group"
+    )]
     Snooze(OnQueue<Snooze>),
     /// Run a program for each job of a queue
     Exec(Box<exec::Arguments>),
@@ -111,6 +116,9 @@ pub(crate) enum Command {
     /// Show and change queues
     #[command(subcommand)]
     Queue(queue::Command),
+    /// Show and limit the groups of a queue
+    #[command(subcommand)]
+    Groups(groups::Command),
     /// Enqueue jobs by cron pattern or interval
     #[command(subcommand)]
     Schedules(schedules::Command),

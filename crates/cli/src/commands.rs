@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod enqueue;
 pub(crate) mod exec;
+pub(crate) mod groups;
 mod hint;
 pub(crate) mod job;
 pub(crate) mod maintain;
@@ -61,6 +62,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Submit(arguments) => submit::run(arguments, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Queue(command) => queue::run(command, session).await,
+        Command::Groups(command) => groups::run(command, session).await,
         Command::Schedules(command) => schedules::run(command, session).await,
         Command::Workers(arguments) => workers::run(arguments, session).await,
         Command::Maintain(arguments) => maintain::run(arguments, session).await,

@@ -25,10 +25,11 @@ const STORE_VARIABLE: &str = "WINDLASS_STORE";
 const OWN_PREFIX: &str = "WINDLASS_";
 
 /// The variables that `exec` sets for each job.
-const JOB_VARIABLES: [&str; 8] = [
+const JOB_VARIABLES: [&str; 9] = [
     "WINDLASS_JOB_ID",
     "WINDLASS_QUEUE",
     "WINDLASS_KIND",
+    "WINDLASS_GROUP",
     "WINDLASS_ATTEMPT",
     "WINDLASS_MAX_ATTEMPTS",
     "WINDLASS_TOKEN",
@@ -247,6 +248,9 @@ pub(crate) fn job_variables(context: &AttemptContext) -> Vec<(&'static str, Stri
     if let Some(kind) = &job.kind {
         variables.push(("WINDLASS_KIND", kind.to_string()));
     }
+    if let Some(group) = &job.group {
+        variables.push(("WINDLASS_GROUP", group.to_string()));
+    }
     if let Some(deadline) = deadline(context) {
         variables.push(("WINDLASS_DEADLINE", deadline));
     }
@@ -367,6 +371,7 @@ mod tests {
         assert_eq!(get("WINDLASS_JOB_ID"), Some("job-1"));
         assert_eq!(get("WINDLASS_QUEUE"), Some("mail"));
         assert_eq!(get("WINDLASS_KIND"), Some("letter"));
+        assert_eq!(get("WINDLASS_GROUP"), Some("acme"));
         assert_eq!(get("WINDLASS_ATTEMPT"), Some("1"));
         assert_eq!(get("WINDLASS_MAX_ATTEMPTS"), Some("20"));
         assert_eq!(get("WINDLASS_TOKEN"), Some("7-0000beef"));

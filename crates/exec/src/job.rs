@@ -19,6 +19,8 @@ pub(crate) struct JobLine<'a> {
     queue: &'a str,
     token: String,
     kind: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a str>,
     attempt: u32,
     max_attempts: u32,
     created_at: String,
@@ -65,6 +67,7 @@ impl<'a> JobLine<'a> {
             queue: context.queue().as_str(),
             token: context.token().to_string(),
             kind: job.kind.as_ref().map(|kind| kind.as_str()),
+            group: job.group.as_ref().map(|group| group.as_str()),
             attempt: job.attempt,
             max_attempts: job.retry.max_attempts,
             created_at: timestamp::format(job.created_at),

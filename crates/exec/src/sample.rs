@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::store::{ClaimedJob, Headers, Kind};
+use windlass_core::store::{ClaimedJob, GroupName, Headers, Kind};
 use windlass_core::{JobId, Priority, QueueName, RetryPolicy, SystemClock, Timestamp, Token};
 use windlass_store_memory::MemoryStore;
 use windlass_worker::AttemptContext;
@@ -15,6 +15,7 @@ pub(crate) fn job(payload: &[u8]) -> ClaimedJob {
         kind: Some(Kind::new("letter").unwrap()),
         payload: payload.to_vec().into(),
         headers: Headers::default(),
+        group: Some(GroupName::new("acme").unwrap()),
         priority: Priority::default(),
         attempt: 1,
         expiries: 0,

@@ -6,16 +6,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_api::request::{
     Accept, Audit, Cancel, ChangesReply, CommandWorker, Delete, EnqueueAll, FailWorker, Get,
-    GetSchedule, Heartbeat as HeartbeatRequest, JobSelector, Leave, List, Maintain, Pause,
-    Progress, Promote, Purge, Queues, Register, RenewLeases, Resume, Retry, RunSchedule,
-    RunScheduleReply, RunningJob, Schedules, Set, ShowSettings, Stats as StatsRequest, Workers,
+    GetGroup, GetSchedule, Groups, Heartbeat as HeartbeatRequest, JobSelector, Leave, List,
+    Maintain, Pause, Progress, Promote, Purge, Queues, Register, RenewLeases, Resume, Retry,
+    RunSchedule, RunScheduleReply, RunningJob, Schedules, Set, SetGroup, ShowSettings,
+    Stats as StatsRequest, Workers,
 };
-use windlass_api::{ClaimReply, JobReply, ScheduleReply};
+use windlass_api::{ClaimReply, GroupReply, JobReply, ScheduleReply};
 use windlass_core::store::{
-    Audited, Changes, Claimer, Completed, Completion, Cursor, Failure, Fraction, Heartbeat,
-    LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run,
-    ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch,
-    WorkerCommand, WorkerRecord,
+    Audited, Changes, Claimer, Completed, Completion, Cursor, Failure, Fraction, GroupChange,
+    GroupName, GroupRecord, Heartbeat, LeaseStatus, Limits, Maintained, NewWorker, Page,
+    QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting,
+    Settings, Snooze, Stats, Watch, WorkerCommand, WorkerRecord,
 };
 use windlass_core::wait::Deadline;
 use windlass_core::{
@@ -329,6 +330,40 @@ impl Store for RemoteStore {
         };
         let reply = self.call(queue, request).await?;
         let records = reply.schedules.into_iter().map(ScheduleReply::into_record);
+        Ok(Page {
+            items: records.collect::<Result<_>>()?,
+            next: reply.next.map(Cursor),
+        })
+    }
+
+    async fn set_group(
+        &self,
+        queue: &QueueName,
+        group: &GroupName,
+        change: GroupChange,
+    ) -> Result<GroupRecord> {
+        let request = SetGroup::new(group, change);
+        self.call(queue, request).await?.into_record()
+    }
+
+    async fn group(&self, queue: &QueueName, group: &GroupName) -> Result<Option<GroupRecord>> {
+        let group = group.to_string();
+        let reply = found(self.call(queue, GetGroup { group }).await)?;
+        reply.map(GroupReply::into_record).transpose()
+    }
+
+    async fn groups(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<GroupRecord>> {
+        let request = Groups {
+            limit: Some(limit),
+            cursor: from.map(|from| from.0),
+        };
+        let reply = self.call(queue, request).await?;
+        let records = reply.groups.into_iter().map(GroupReply::into_record);
         Ok(Page {
             items: records.collect::<Result<_>>()?,
             next: reply.next.map(Cursor),

@@ -6,7 +6,7 @@ use windlass_core::time::as_ms;
 use windlass_core::{Bytes, Enqueued, Job, JobState, NewJob, Timestamp};
 
 use crate::error::{TxError, TxResult};
-use crate::row::{self, Blobs, INLINE_BYTES_MAX, JobMeta, lane_of};
+use crate::row::{self, Blobs, INLINE_BYTES_MAX, JobMeta, NO_HOLDER};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
@@ -59,26 +59,37 @@ impl QueueTx<'_> {
         job: &Job,
         due: Option<Timestamp>,
     ) -> TxResult<JobState> {
-        let lane = |priority, expiries| (priority, lane_of(expiries));
-        let is_same_lane =
-            lane(job.priority, job.expiries) == lane(before.priority, before.expiries);
+        let is_moved = job.group != before.group;
         let amended = JobMeta {
             priority: job.priority,
             attempt: job.attempt,
             expiries: job.expiries,
+            group: job.group.clone(),
+            lane: lane_after(before, job),
             ..before.clone()
         };
+        let is_same_lane = !is_moved && self.lane_in_line(&amended) == self.lane_in_line(before);
+        let state = due
+            .filter(|_| job.state != JobState::Pending)
+            .map_or(job.state, |_| JobState::Scheduled);
+        if is_moved {
+            self.leave_group(before, None)?;
+        } else if !is_same_lane || state != job.state {
+            self.leave_group(before, Some(state))?;
+        } else if let Some(group) = job.group.as_ref().filter(|_| state == JobState::Ready) {
+            self.refresh_first_job(group)?;
+        }
         match (job.state, due) {
             (JobState::Pending, Some(due)) => {
                 let sql = "UPDATE job SET due_at = ?2 WHERE key = ?1";
                 self.db.run(sql, params![before.key, due.as_ms()])?;
             }
             (_, Some(due)) => {
-                self.make_scheduled(&amended, due.as_ms())?;
+                self.put_scheduled(&amended, due.as_ms())?;
                 return Ok(JobState::Scheduled);
             }
             (JobState::Ready, None) if !is_same_lane => {
-                self.make_ready(&amended, Requeue::Back)?;
+                self.put_ready(&amended, Requeue::Back)?;
             }
             _ => {}
         }
@@ -92,7 +103,7 @@ impl QueueTx<'_> {
         self.db.run(
             "UPDATE job SET kind = ?2, headers = ?3, retry = ?4, timeout_ms = ?5, expires_at = ?6,
                             priority = ?7, attempt = ?8, expiries = ?9, error = NULL,
-                            payload_bytes = ?10, payload = ?11
+                            payload_bytes = ?10, payload = ?11, group_name = ?12, lane = ?13
              WHERE key = ?1",
             params![
                 before.key,
@@ -106,6 +117,8 @@ impl QueueTx<'_> {
                 job.expiries,
                 payload.len(),
                 (!is_large).then_some(payload),
+                job.group.as_ref().map(|group| group.as_str()),
+                lane_after(before, job),
             ],
         )?;
         if before.is_large {
@@ -119,5 +132,14 @@ impl QueueTx<'_> {
         counters.enter(before.state, job.priority);
         counters.resize(before.bytes(), payload.len() as u64);
         Ok(())
+    }
+}
+
+/// The lane of a waiting job that was replaced: one that changes its group leaves its slot.
+fn lane_after(before: &JobMeta, job: &Job) -> i64 {
+    if job.group == before.group {
+        before.lane
+    } else {
+        NO_HOLDER
     }
 }

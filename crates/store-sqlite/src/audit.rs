@@ -2,8 +2,9 @@
 //!
 //! One row per job rules out most inconsistencies. What remains is checked page by page: running
 //! jobs without an open claim or lease, claims with wrong counts, payloads without a job, tombstones that
-//! cannot be read or whose unique key an unfinished job has, schedules that follow ended jobs, a rate that is closed
-//! for too long, and finally stats that disagree with the rows.
+//! cannot be read or whose unique key an unfinished job has, schedules that follow ended jobs, ready jobs in another
+//! lane than theirs, groups that wait in the wrong place, a rate that is closed for too long, and finally stats and
+//! groups that disagree with the rows.
 
 use rusqlite::{Connection, params};
 use windlass_core::limits::{CLAIM_MAX, SCAN_PAGE};
@@ -33,6 +34,8 @@ pub(crate) enum AuditStage {
     Tombstones(String),
     /// Schedules after this name.
     Schedules(String),
+    /// Groups after this name.
+    Groups(String),
     Stats,
 }
 
@@ -47,6 +50,7 @@ impl AuditStage {
             Some(("payloads", key)) => key.parse().ok().map(Self::Payloads),
             Some(("tombstones", name)) => Some(Self::Tombstones(name.to_owned())),
             Some(("schedules", name)) => Some(Self::Schedules(name.to_owned())),
+            Some(("groups", name)) => Some(Self::Groups(name.to_owned())),
             Some(("stats", _)) => Some(Self::Stats),
             _ => None,
         };
@@ -62,6 +66,7 @@ impl AuditStage {
             Self::Payloads(key) => format!("payloads:{key}"),
             Self::Tombstones(name) => format!("tombstones:{name}"),
             Self::Schedules(name) => format!("schedules:{name}"),
+            Self::Groups(name) => format!("groups:{name}"),
             Self::Stats => "stats:".to_owned(),
         })
     }
@@ -78,8 +83,14 @@ impl QueueTx<'_> {
             AuditStage::Tombstones(after) => self.audit_tombstones(after, &mut audited.repairs)?,
             AuditStage::Schedules(after) => {
                 let last = self.audit_schedules(after, &mut audited.repairs)?;
-                last.map_or(AuditStage::Stats, |name| {
+                last.map_or(AuditStage::Groups(String::new()), |name| {
                     AuditStage::Schedules(name.to_string())
+                })
+            }
+            AuditStage::Groups(after) => {
+                let last = self.audit_groups(after, &mut audited.repairs)?;
+                last.map_or(AuditStage::Stats, |name| {
+                    AuditStage::Groups(name.to_string())
                 })
             }
             AuditStage::Stats => return Ok(audited),
@@ -118,6 +129,7 @@ impl QueueTx<'_> {
                 Ok(Some(repair("running_without_lease", Some(job), message)))
             }
             (JobState::Pending, None) => self.audit_pending(job),
+            (JobState::Ready, None) => self.audit_lane(job),
             (_, None) => Ok(None),
             (_, Some(_)) => {
                 self.db.run(
@@ -128,6 +140,24 @@ impl QueueTx<'_> {
                 Ok(Some(repair("held_but_not_running", Some(job), message)))
             }
         }
+    }
+
+    /// Moves a ready job that no claim would find, or too early or late.
+    fn audit_lane(&mut self, job: &JobMeta) -> TxResult<Option<Repair>> {
+        let lane = self.lane_in_line(job);
+        if lane == job.lane {
+            return Ok(None);
+        }
+        self.db.run(
+            "UPDATE job SET lane = ?2 WHERE key = ?1",
+            params![job.key, lane],
+        )?;
+        if let Some(group) = &job.group {
+            self.refresh_first_job(group)?;
+        }
+        self.announce_work();
+        let message = "returned to the lane of its priority";
+        Ok(Some(repair("ready_in_wrong_lane", Some(job), message)))
     }
 
     /// Whether a token has an open claim under a lease.
@@ -244,23 +274,33 @@ fn count(db: &Connection, queue: &QueueRow) -> TxResult<Counters> {
         total: queue.counters.total,
         enqueued: queue.counters.enqueued,
         ended: queue.counters.ended,
+        turn: queue.counters.turn,
+        ungrouped_turn: queue.counters.ungrouped_turn,
+        resting_until: queue.counters.resting_until,
         ..Counters::default()
     };
     db.rows(
         "SELECT state, priority, count(*), sum(payload_bytes + ifnull(octet_length(error), 0)
-             + ifnull(octet_length(result), 0))
+             + ifnull(octet_length(result), 0)), count(group_name)
          FROM job WHERE queue = ?1 GROUP BY state, priority",
         [queue.key],
         |row| {
             let state = state_of(row.get(0)?)?;
             let (priority, count, bytes): (usize, u64, u64) =
                 (row.get(1)?, row.get(2)?, row.get(3)?);
+            let grouped: u64 = row.get(4)?;
             counters.bytes += bytes;
             match state {
-                JobState::Ready => counters.ready[priority.min(9)] += count,
+                JobState::Ready => {
+                    counters.ready[priority.min(9)] += count;
+                    counters.grouped_ready += grouped;
+                }
                 JobState::Pending => counters.pending += count,
                 JobState::Scheduled => counters.scheduled += count,
-                JobState::Running => counters.running += count,
+                JobState::Running => {
+                    counters.running += count;
+                    counters.grouped_running += grouped;
+                }
                 _ => {
                     let finished = counters.finished(state);
                     finished.count += count;

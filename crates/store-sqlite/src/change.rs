@@ -7,7 +7,7 @@ use windlass_core::{Bytes, Change, Filter, JobId, JobState, Target};
 
 use crate::error::TxResult;
 use crate::read;
-use crate::row::JobMeta;
+use crate::row::{HOLDER, JobMeta, NO_HOLDER};
 use crate::sql::Sql;
 use crate::tombstone::Remembered;
 use crate::transaction::QueueTx;
@@ -136,15 +136,21 @@ impl QueueTx<'_> {
              WHERE key = ?1",
             [job.key],
         )?;
-        // Counted as scheduled first, because `make_ready` moves a live job.
+        // Counted as scheduled first, because `put_ready` moves a live job.
         self.queue.counters.enter(JobState::Scheduled, job.priority);
         let job = JobMeta {
             state: JobState::Scheduled,
             expiries: 0,
             due_at: self.now_ms(),
+            // In a lane that stops at a failure, the job keeps its slot, and so its place.
+            lane: if self.holds_slot(&job) {
+                HOLDER
+            } else {
+                NO_HOLDER
+            },
             ..job
         };
-        self.make_ready(&job, Requeue::Back)?;
+        self.put_ready(&job, Requeue::Back)?;
         Ok(Changed::Done)
     }
 
@@ -218,6 +224,7 @@ impl QueueTx<'_> {
         }
         for job in &waiting {
             self.queue.counters.leave(job.state, job.priority);
+            self.leave_group(job, None)?;
             self.remove(job)?;
             self.end_in_schedule(job, None)?;
         }

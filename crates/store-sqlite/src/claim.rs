@@ -17,6 +17,10 @@ use crate::transaction::QueueTx;
 /// Up to this many jobs of a lane are marked as running one by one.
 const START_SINGLY_MAX: usize = 8;
 
+/// Marks a job as running.
+pub(crate) const START_ONE: &str = "UPDATE job SET state = 2, token_number = ?2, token_nonce = ?3, \
+    worker = ?4, started_at = ?5, accepted_at = ?6 WHERE key = ?1";
+
 /// What one transaction of a claim did.
 #[derive(Debug)]
 pub(crate) enum ClaimStep {
@@ -25,6 +29,27 @@ pub(crate) enum ClaimStep {
     /// It reaped a part of a lease: nothing is handed out before the rest is back, since the newest jobs
     /// come back first. Claim again.
     Again,
+}
+
+/// What marks a job as running.
+#[derive(Debug)]
+pub(crate) struct Start<'a> {
+    pub(crate) token: Token,
+    pub(crate) worker: Option<&'a str>,
+    pub(crate) started_at: u64,
+    pub(crate) accepted_at: Option<u64>,
+}
+
+impl<'a> Start<'a> {
+    pub(crate) fn new(request: &'a ClaimRequest, token: Token) -> Self {
+        let started_at = token.issued_at().as_ms();
+        Self {
+            token,
+            worker: request.claimer.worker().map(|boot| boot.as_str()),
+            started_at,
+            accepted_at: (request.mode != Mode::Dispatch).then_some(started_at),
+        }
+    }
 }
 
 /// The columns of a lease that a claim needs.
@@ -124,16 +149,21 @@ impl QueueTx<'_> {
         Ok(until.map(|until| Claim { token, until, jobs }))
     }
 
+    /// The token of a claim, if it hands out jobs.
+    pub(crate) fn next_token(&self, request: &ClaimRequest) -> Token {
+        Token::next(self.queue.last_token, self.now.us, request.nonce)
+    }
+
     fn hand_out(
         &mut self,
         request: &ClaimRequest,
         lease: Option<&LeaseRow>,
         picked: Vec<Picked>,
     ) -> TxResult<Claim> {
-        let token = Token::next(self.queue.last_token, self.now.us, request.nonce);
+        let token = self.next_token(request);
         self.queue.last_token = token.number;
         self.count_claimed(picked.len());
-        self.start(request, token, &picked)?;
+        self.start(&Start::new(request, token), &picked)?;
         let until = if request.mode == Mode::AtMostOnce {
             for picked in &picked {
                 if let Some(job) = JobMeta::first(self.db, "key = ?1", [picked.key])? {
@@ -154,28 +184,28 @@ impl QueueTx<'_> {
 
     /// Marks jobs as running. Many jobs of a lane are one statement: they are all of its jobs up to the last
     /// one picked. For a few jobs, its temporary table costs more than a statement for each of them.
-    fn start(&mut self, request: &ClaimRequest, token: Token, picked: &[Picked]) -> TxResult<()> {
-        let started_at = token.issued_at().as_ms();
-        let accepted_at = (request.mode != Mode::Dispatch).then_some(started_at);
-        let worker = request.claimer.worker().map(|boot| boot.as_str());
-        let (number, nonce) = (token.number, token.nonce);
-        for lane in picked.chunk_by(|one, next| one.job.priority == next.job.priority) {
+    fn start(&mut self, start: &Start<'_>, picked: &[Picked]) -> TxResult<()> {
+        let Start {
+            token: Token { number, nonce },
+            worker,
+            started_at,
+            accepted_at,
+        } = start;
+        let is_started = picked.iter().any(|picked| picked.is_started);
+        let rest = if is_started { &[] } else { picked };
+        for lane in rest.chunk_by(|one, next| one.job.priority == next.job.priority) {
             let Some(last) = lane.last().filter(|_| lane.len() > START_SINGLY_MAX) else {
                 for Picked { key, .. } in lane {
-                    self.db.run(
-                        "UPDATE job SET state = 2, token_number = ?2, token_nonce = ?3, worker = ?4,
-                                        started_at = ?5, accepted_at = ?6
-                         WHERE key = ?1",
-                        params![key, number, nonce, worker, started_at, accepted_at],
-                    )?;
+                    let params = params![key, number, nonce, worker, started_at, accepted_at];
+                    self.db.run(START_ONE, params)?;
                 }
                 continue;
             };
-            let lane = row::lane_of(last.job.expiries);
+            let lane = row::lane_of(last.job.priority, last.job.expiries);
             self.db.run(
                 "UPDATE job SET state = 2, token_number = ?1, token_nonce = ?2, worker = ?3,
                                 started_at = ?4, accepted_at = ?5
-                 WHERE queue = ?6 AND state = 1 AND priority = ?7 AND lane = ?8 AND position <= ?9",
+                 WHERE queue = ?6 AND state = 1 AND group_name IS NULL AND lane = ?7 AND position <= ?8",
                 params![
                     number,
                     nonce,
@@ -183,7 +213,6 @@ impl QueueTx<'_> {
                     started_at,
                     accepted_at,
                     self.queue.key,
-                    last.job.priority.level(),
                     lane,
                     last.position,
                 ],
@@ -193,8 +222,13 @@ impl QueueTx<'_> {
             let sql = "UPDATE job SET unique_key = NULL, unique_for_ms = NULL WHERE key = ?1";
             self.db.run(sql, [key])?;
         }
-        for Picked { job, .. } in picked {
+        for Picked { job, .. } in rest {
             self.count_move(&job.id, job.priority, JobState::Ready, JobState::Running);
+        }
+        let counters = &mut self.queue.counters;
+        if !is_started {
+            counters.turn += rest.len() as u64;
+            counters.ungrouped_turn = counters.turn;
         }
         Ok(())
     }

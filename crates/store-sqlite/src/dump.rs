@@ -15,6 +15,7 @@ use windlass_core::{
 
 use crate::SqliteStore;
 use crate::error::TxResult;
+use crate::group;
 use crate::lease;
 use crate::read;
 use crate::row::{self, Blobs, job_id, read_id, token_of};
@@ -43,9 +44,11 @@ fn dump(
     let Some(queue) = QueueRow::find(db, name)? else {
         return Ok(None);
     };
-    let now_ms = Now::guard(queue.mark_us, clock_us).ms().as_ms();
+    let now = Now::guard(queue.mark_us, clock_us);
+    let now_ms = now.ms().as_ms();
     let (all, order) = (Blobs::Read, "queue = ?1 ORDER BY id");
     let jobs = row::select_jobs(db, name, all, order, [queue.key])?;
+    let groups = group::dump(db, &queue, now, &jobs)?;
     let jobs: Vec<_> = jobs.into_iter().map(|(_, job)| job).collect();
     let is_live = |state: JobState| !state.is_final();
     let mut unique_keys: Vec<(UniqueKey, JobId)> = jobs
@@ -71,6 +74,8 @@ fn dump(
         ready: Priority::all()
             .map(|priority| lanes(db, &queue, priority))
             .collect::<TxResult<_>>()?,
+        groups,
+        turns: group::turns(db, &queue)?,
         jobs,
         unique_keys,
         tombstones,
@@ -90,15 +95,16 @@ fn lanes(
     queue: &QueueRow,
     priority: Priority,
 ) -> TxResult<(Vec<JobId>, Vec<JobId>)> {
-    let lane = |lane: u8| {
+    let lane = |lane: i64| {
         db.rows(
-            "SELECT id FROM job WHERE queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
+            "SELECT id FROM job WHERE queue = ?1 AND state = 1 AND group_name IS NULL AND lane = ?2
              ORDER BY position",
-            params![queue.key, priority.level(), lane],
+            params![queue.key, lane],
             |row| read_id(row, 0),
         )
     };
-    Ok((lane(0)?, lane(1)?))
+    let [suspects, others] = row::lanes(priority);
+    Ok((lane(suspects)?, lane(others)?))
 }
 
 fn leases(db: &Connection, queue: &QueueRow) -> TxResult<Vec<LeaseDump>> {

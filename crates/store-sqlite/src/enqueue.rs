@@ -1,23 +1,23 @@
 //! enqueue: deduplicates by id and by unique key; `amend` changes the job that has them.
 
 use rusqlite::{CachedStatement, params};
-use windlass_core::store::DurabilityLevel;
+use windlass_core::store::{DurabilityLevel, Requeue};
 use windlass_core::time::as_ms;
 use windlass_core::{Enqueued, JobId, JobState, NewJob};
 
 use crate::error::{TxError, TxResult};
 use crate::read;
-use crate::row::{self, INLINE_BYTES_MAX, JobMeta, NAMED_BY_SCHEDULE, state_number};
+use crate::row::{self, INLINE_BYTES_MAX, JobMeta, NAMED_BY_SCHEDULE, NO_HOLDER, state_number};
 use crate::sql::Sql;
 use crate::tombstone::Remembered;
 use crate::transaction::QueueTx;
 
 /// Inserts a new job unless its id exists.
-const INSERT: &str = "INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries, \
+const INSERT: &str = "INSERT INTO job (queue, id, state, priority, position, attempt, expiries, \
     created_at, due_at, expires_at, is_named, keep_outcome, cancel_requested, kind, \
-    unique_key, retry, timeout_ms, headers, payload_bytes, payload, unique_for_ms) \
-    VALUES (?1, ?2, ?3, ?4, 1, ?5, 1, 0, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12, ?13, ?14, ?15, \
-    ?16, ?17, ?18) \
+    unique_key, retry, timeout_ms, headers, payload_bytes, payload, unique_for_ms, lane, group_name) \
+    VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12, ?13, ?14, ?15, \
+    ?16, ?17, ?18, ?19, ?20) \
     ON CONFLICT (queue, id) DO NOTHING";
 
 /// What has the id or the unique key of a new job.
@@ -119,6 +119,11 @@ impl QueueTx<'_> {
         counters.resize(0, new.payload.len() as u64);
         counters.total.enqueued += 1;
         counters.enqueued.add(self.now.ms(), 1);
+        if let Some(group) = &new.group
+            && state == JobState::Ready
+        {
+            self.enter_line(group, new.priority.level(), false, Requeue::Back)?;
+        }
         self.announce(&new.id, state);
         let due_at = new.due.resolve(self.now).as_ms();
         if state == JobState::Scheduled && self.is_next_due(due_at)? {
@@ -193,6 +198,11 @@ impl QueueTx<'_> {
     ) -> TxResult<bool> {
         let now = self.now.ms();
         let is_large = new.payload.len() > INLINE_BYTES_MAX;
+        let lane = if new.group.is_some() && self.queue.settings.group_slot.is_lane() {
+            NO_HOLDER
+        } else {
+            row::lane_of(new.priority, 0)
+        };
         let written = insert.execute(params![
             self.queue.key,
             new.id.as_str(),
@@ -212,6 +222,8 @@ impl QueueTx<'_> {
             new.payload.len(),
             (!is_large).then_some(new.payload.as_ref()),
             row::write_hold(new.unique_until, new.unique_for),
+            lane,
+            new.group.as_ref().map(|group| group.as_str()),
         ])?;
         if written == 0 {
             return Ok(false);

@@ -8,7 +8,7 @@ use windlass_core::{Bytes, JobId, JobLease, JobState, Priority, Timestamp};
 
 use crate::error::TxResult;
 use crate::lease::CLEAR_LEASE;
-use crate::row::{JobMeta, priority_of, sql_number, state_number};
+use crate::row::{self, JobMeta, priority_of, sql_number, state_number};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
@@ -23,20 +23,24 @@ struct Ending<'a> {
 /// The statements of the completion fast path, prepared once per batch. Two statements instead of
 /// one `DELETE … RETURNING`, for which SQLite creates a temporary table per job.
 pub(crate) struct FastPath<'a> {
+    has_groups: bool,
     find: CachedStatement<'a>,
     delete: CachedStatement<'a>,
 }
 
 impl<'a> FastPath<'a> {
-    pub(crate) fn prepare(db: &'a Connection) -> TxResult<Self> {
+    /// Only a queue in which jobs with a group run reads their groups.
+    pub(crate) fn prepare(db: &'a Connection, has_groups: bool) -> TxResult<Self> {
+        let group = if has_groups { ", group_name" } else { "" };
         Ok(Self {
-            find: db.prepare_cached(
+            has_groups,
+            find: db.prepare_cached(&format!(
                 "SELECT key, priority, is_named, payload IS NULL,
-                     payload_bytes + ifnull(octet_length(error), 0)
+                     payload_bytes + ifnull(octet_length(error), 0){group}
                  FROM job WHERE queue = ?1 AND id = ?2 AND token_number = ?3
                      AND token_nonce = ?4 AND NOT (keep_outcome AND ?5) AND is_named < 2
-                     AND unique_for_ms IS NULL",
-            )?,
+                     AND unique_for_ms IS NULL"
+            ))?,
             delete: db.prepare_cached("DELETE FROM job WHERE key = ?1")?,
         })
     }
@@ -76,6 +80,11 @@ impl QueueTx<'_> {
         };
         let (key, is_named, is_large): (i64, bool, bool) = (row.get(0)?, row.get(2)?, row.get(3)?);
         let priority = priority_of(row.get(1)?)?;
+        let group = if fast_path.has_groups {
+            row::read_group(row, 5)?
+        } else {
+            None
+        };
         self.queue.counters.resize(row.get(4)?, 0);
         fast_path.delete.execute([key])?;
         if is_large {
@@ -83,6 +92,9 @@ impl QueueTx<'_> {
         }
         self.queue.counters.total.succeeded += 1;
         self.count_departure(*token);
+        if let Some(group) = &group {
+            self.leave_group_at_success(group)?;
+        }
         self.note_end(id, JobState::Running, priority, JobState::Succeeded);
         if is_named && self.remember_end(id, JobState::Succeeded)? {
             self.kept += 1;
@@ -120,6 +132,7 @@ impl QueueTx<'_> {
         end: &Ending<'_>,
     ) -> TxResult<()> {
         self.note_end(&job.id, job.state, job.priority, state);
+        self.leave_group(job, Some(state))?;
         let is_remembered = job.is_named && self.remember_end(&job.id, state)?;
         let is_key_held = self.hold_key(job, state)?;
         if is_kept {
@@ -194,6 +207,7 @@ impl QueueTx<'_> {
     pub(crate) fn delete_finished(&mut self, job: &JobMeta) -> TxResult<()> {
         let counters = &mut self.queue.counters;
         counters.remove_finished(job.state, job.bytes());
+        self.leave_group(job, None)?;
         self.remove(job)
     }
 

@@ -7,7 +7,7 @@ use windlass_core::time::as_ms;
 use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Priority, Token};
 
 use crate::error::{TxError, TxResult};
-use crate::row::{self, JobMeta, job_id, sql_number};
+use crate::row::{self, HOLDER, JobMeta, NO_HOLDER, job_id, sql_number};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
@@ -30,6 +30,12 @@ impl QueueTx<'_> {
 
     /// Puts a job into its lane, at this end.
     pub(crate) fn make_ready(&mut self, job: &JobMeta, end: Requeue) -> TxResult<()> {
+        self.leave_group(job, Some(JobState::Ready))?;
+        self.put_ready(job, end)
+    }
+
+    /// Puts a job that its group no longer counts into its lane.
+    pub(crate) fn put_ready(&mut self, job: &JobMeta, end: Requeue) -> TxResult<()> {
         let position = match end {
             Requeue::Front => {
                 self.queue.front -= 1;
@@ -48,14 +54,31 @@ impl QueueTx<'_> {
             ),
             params![
                 job.key,
-                row::lane_of(job.expiries),
+                self.lane_in_line(job),
                 position,
                 job.expiries,
                 job.due_at
             ],
         )?;
+        if let Some(group) = &job.group {
+            let is_lane = self.queue.settings.group_slot.is_lane();
+            let holds_slot = is_lane && job.lane == HOLDER;
+            self.enter_line(group, job.priority.level(), holds_slot, end)?;
+        }
         self.count_move(&job.id, job.priority, job.state, JobState::Ready);
         Ok(())
+    }
+
+    /// The lane of a job in its line. In a group that is an ordered lane priorities do not count: jobs that hold a
+    /// slot come before those that do not.
+    pub(crate) fn lane_in_line(&self, job: &JobMeta) -> i64 {
+        if job.group.is_none() || !self.queue.settings.group_slot.is_lane() {
+            row::lane_of(job.priority, job.expiries)
+        } else if job.lane == HOLDER {
+            HOLDER
+        } else {
+            NO_HOLDER
+        }
     }
 
     /// Puts unfinished jobs back into their lanes, keeping their order.
@@ -69,6 +92,12 @@ impl QueueTx<'_> {
 
     /// Makes a job scheduled; `job` carries its new attempt and expiries.
     pub(crate) fn make_scheduled(&mut self, job: &JobMeta, due_at: u64) -> TxResult<()> {
+        self.leave_group(job, Some(JobState::Scheduled))?;
+        self.put_scheduled(job, due_at)
+    }
+
+    /// Makes a job that its group no longer counts scheduled.
+    pub(crate) fn put_scheduled(&mut self, job: &JobMeta, due_at: u64) -> TxResult<()> {
         let is_next = self.is_next_due(due_at)?;
         self.db.run(
             &format!(

@@ -18,13 +18,14 @@
 //! # Map
 //!
 //! `file` finds and identifies the file, `owner` refuses files of other users; [`open`] opens it, and
-//! `schema.sql` and `schedule.sql` define its tables, which `schema` creates and compares; `space` keeps a reserve of the disk free, and
+//! `schema.sql`, `schedule.sql` and `group.sql` define its tables, which `schema` creates and compares; `space` keeps a reserve of the disk free, and
 //! gives space back; `backup` copies the store.
 //! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
 //! them together; `reader` reads; both have a `time_limit`. `wakeup` notifies other processes through
 //! sockets in a `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and
 //! `sql` runs a statement, and `row` maps a stored job (tests limit the statements: `plans`, `steps`). Each verb has a file:
-//! `enqueue` (and `amend`, `tombstone`), `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`, `schedule`; `reap`, `finish`,
+//! `enqueue` (and `amend`, `tombstone`), `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`, `schedule`; `group` and `limit` decide
+//! what a claim may start; `reap`, `finish`,
 //! `maintenance` and `audit` run without a request for a particular job. `read` serves readers,
 //! `workers` is the registry, `store` implements the contract, `error` maps errors of SQLite.
 
@@ -39,6 +40,7 @@ mod enqueue;
 mod error;
 mod file;
 mod finish;
+mod group;
 mod lease;
 mod limit;
 mod maintenance;

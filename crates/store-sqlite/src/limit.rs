@@ -7,6 +7,8 @@ use windlass_core::rate::RateLimit;
 use windlass_core::store::{Repair, Settings};
 use windlass_core::time::Now;
 
+use crate::error::TxResult;
+use crate::sql::Sql;
 use crate::transaction::{QueueRow, QueueTx};
 
 impl QueueRow {
@@ -18,15 +20,20 @@ impl QueueRow {
 
     /// How many jobs may be claimed now.
     pub(crate) fn allowed(&self, now: Now) -> usize {
+        if self.counters.resting_until > now.ms().as_ms() {
+            return 0;
+        }
         let rate = self.settings.rate_limit();
         let by_rate = rate.map_or(u64::MAX, |limit| limit.allowed(self.rate_next_us, now.us));
         let allowed = by_rate.min(self.free_slots().unwrap_or(u64::MAX));
         usize::try_from(allowed).unwrap_or(usize::MAX)
     }
 
-    /// When the rate allows the next claim, in milliseconds, if ready jobs wait for that.
+    /// When the rate or the end of a rest allows the next claim, in milliseconds, if ready jobs wait for that.
     pub(crate) fn opens_at(&self, now: Now) -> Option<u64> {
-        let opens_us = self.settings.rate_limit()?.opens_at(self.rate_next_us);
+        let limit = self.settings.rate_limit();
+        let opens_us = limit.map_or(0, |limit| limit.opens_at(self.rate_next_us));
+        let opens_us = opens_us.max(self.counters.resting_until.saturating_mul(1000));
         let is_awaited = self.has_ready() && !self.is_paused && opens_us > now.us;
         is_awaited.then(|| opens_us.div_ceil(1000))
     }
@@ -45,22 +52,46 @@ impl QueueTx<'_> {
         }
     }
 
-    /// Follows changed limits: a new rate begins now, and waiting claims try again.
-    pub(crate) fn change_limits(&mut self, new: &Settings) {
+    /// Changes the settings. A new rate begins now, and waiting claims try other limits.
+    pub(crate) fn change_settings(&mut self, new: Settings) -> TxResult<()> {
+        let old = std::mem::replace(&mut self.queue.settings, new);
+        let new = &self.queue.settings;
         let limits = |settings: &Settings| (settings.max_running, settings.rate, settings.burst);
-        if limits(new) == limits(&self.queue.settings) {
-            return;
+        let group_limits = |settings: &Settings| {
+            let Settings {
+                group_rate,
+                group_burst,
+                ..
+            } = settings;
+            (settings.group_max_running(), *group_rate, *group_burst)
+        };
+        let has_new_limits = limits(new) != limits(&old);
+        let has_new_group_limits = group_limits(new) != group_limits(&old);
+        if new.rate_limit() != old.rate_limit() {
+            self.cut_rate(self.queue.settings.rate_limit());
         }
-        if new.rate_limit() != self.queue.settings.rate_limit() {
-            self.cut_rate(new.rate_limit());
+        if has_new_group_limits {
+            self.follow_group_limits()?;
         }
-        self.announce_work();
+        if has_new_limits || has_new_group_limits {
+            self.announce_work();
+        }
+        Ok(())
+    }
+
+    /// Refuses settings that cannot follow the current ones while there are jobs or groups.
+    pub(crate) fn check_change(&self, new: &Settings) -> TxResult<()> {
+        let (old, key) = (&self.queue.settings, self.queue.key);
+        let job = "SELECT key FROM job WHERE queue = ?1 AND id > '' ORDER BY id LIMIT 1";
+        let has_jobs = new.group_slot != old.group_slot && self.db.has(job, [key])?;
+        let has_groups = new.partitions != old.partitions && self.has_groups()?;
+        Ok(new.check_change(old, has_jobs, has_groups)?)
     }
 
     /// Closes a rate for one period at most, after the rate changed or the clock was set back.
     pub(crate) fn cut_rate(&mut self, limit: Option<RateLimit>) {
         let next = self.queue.rate_next_us;
-        self.queue.rate_next_us = limit.map_or(0, |limit| limit.after_step_back(next, self.now.us));
+        self.queue.rate_next_us = limit.map_or(0, |limit| limit.cut(next, self.now.us));
     }
 
     /// Wakes waiting claims after jobs left their claims, if a slot is free. A closed rate wakes them too: they
@@ -75,7 +106,7 @@ impl QueueTx<'_> {
     pub(crate) fn audit_rate(&mut self) -> Option<Repair> {
         let limit = self.queue.settings.rate_limit();
         let most = limit.map_or(0, |limit| {
-            let ahead = limit.burst_us().max(limit.period_us);
+            let ahead = limit.period_us.saturating_add(limit.tolerance_us);
             self.now.us.saturating_add(ahead)
         });
         if self.queue.rate_next_us <= most {

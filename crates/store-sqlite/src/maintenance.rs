@@ -17,6 +17,7 @@ impl QueueTx<'_> {
         let (reaped, leases) = self.reap(limit)?;
         let expired = self.expire_due(limit)?;
         let (pruned, forgotten) = self.prune(limit)?;
+        self.forget_groups(self.now.us)?;
         Ok(Maintained {
             instants,
             promoted,

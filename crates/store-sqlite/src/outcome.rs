@@ -4,7 +4,7 @@
 use rusqlite::params;
 use windlass_core::OutcomeStatus::{self, Cancelled, Completed, Dead, Released, Retrying, Snoozed};
 use windlass_core::limits::truncate_message;
-use windlass_core::store::{Completion, Failure, Snooze};
+use windlass_core::store::{Completion, Failure, Snooze, SnoozeScope};
 use windlass_core::{ClaimRequest, JobLease, Result};
 
 use crate::claim::ClaimStep;
@@ -24,7 +24,7 @@ impl QueueTx<'_> {
         if let Some(Err(refused)) = mode.map(|mode| self.queue.settings.check_claim(mode)) {
             return Ok(Err(refused));
         }
-        let mut fast_path = FastPath::prepare(self.db)?;
+        let mut fast_path = FastPath::prepare(self.db, self.queue.counters.grouped_running > 0)?;
         let complete = |tx: &mut Self, one: &Completion| tx.complete_one(one, &mut fast_path);
         let statuses = self.each(completions, complete)?;
         let next = match next {
@@ -88,9 +88,7 @@ impl QueueTx<'_> {
         let mut back: Vec<((u64, usize), JobMeta)> = Vec::new();
         let mut statuses = Vec::with_capacity(leases.len());
         for lease in leases {
-            let is_same = |job: &JobMeta| job.id == lease.id && job.token == Some(lease.token);
-            if back.iter().any(|(_, job)| is_same(job)) {
-                // Named twice in one call: both get the same status.
+            if is_named_in(&back, lease) {
                 statuses.push(Released);
                 continue;
             }
@@ -102,20 +100,46 @@ impl QueueTx<'_> {
                 })?,
             );
         }
-        back.sort_by_key(|(order, _)| *order);
-        self.requeue_in_order(back.into_iter().map(|(_, job)| job).collect())?;
-        self.finish_outcomes()?;
+        self.requeue_in_claim_order(back)?;
         Ok(statuses)
     }
 
     pub(crate) fn snooze(&mut self, snoozes: &[Snooze]) -> TxResult<Vec<OutcomeStatus>> {
-        self.each(snoozes, |tx, snooze| {
-            tx.unless_stopped(&snooze.lease, &[Snoozed, Cancelled], |tx, job| {
+        let mut back: Vec<((u64, usize), JobMeta)> = Vec::new();
+        let mut statuses = Vec::with_capacity(snoozes.len());
+        for Snooze { lease, due, scope } in snoozes {
+            if is_named_in(&back, lease) {
+                statuses.push(Snoozed);
+                continue;
+            }
+            let until = due.resolve(self.now);
+            let snooze = |tx: &mut Self, job: JobMeta| {
                 tx.leave_claim(&job, Snoozed)?;
-                tx.make_scheduled(&job, snooze.due.resolve(tx.now).as_ms())?;
+                match (scope, &job.group) {
+                    (SnoozeScope::Queue, _) => {
+                        let resting_until = &mut tx.queue.counters.resting_until;
+                        *resting_until = until.as_ms().max(*resting_until);
+                    }
+                    (SnoozeScope::Group, Some(group)) => tx.rest_group(group, until)?,
+                    (SnoozeScope::Job | SnoozeScope::Group, _) => {
+                        tx.make_scheduled(&job, until.as_ms())?;
+                        return Ok(Snoozed);
+                    }
+                }
+                back.push((tx.claim_order(lease)?, job));
                 Ok(Snoozed)
-            })
-        })
+            };
+            statuses.push(self.unless_stopped(lease, &[Snoozed, Cancelled], snooze)?);
+        }
+        self.requeue_in_claim_order(back)?;
+        Ok(statuses)
+    }
+
+    /// Returns jobs that left their claims to the queue.
+    fn requeue_in_claim_order(&mut self, mut back: Vec<((u64, usize), JobMeta)>) -> TxResult<()> {
+        back.sort_by_key(|(order, _)| *order);
+        self.requeue_in_order(back.into_iter().map(|(_, job)| job).collect())?;
+        self.finish_outcomes()
     }
 
     /// Records the outcomes of one call.
@@ -166,4 +190,10 @@ impl QueueTx<'_> {
         let index = ids.iter().position(|id| *id == lease.id);
         Ok((lease.token.number, index.unwrap_or_default()))
     }
+}
+
+/// Whether a lease is named twice in one call: both get the same status.
+fn is_named_in(back: &[((u64, usize), JobMeta)], lease: &JobLease) -> bool {
+    let is_same = |job: &JobMeta| job.id == lease.id && job.token == Some(lease.token);
+    back.iter().any(|(_, job)| is_same(job))
 }

@@ -19,6 +19,10 @@ pub(crate) struct Picked {
     pub(crate) key: i64,
     /// Its position in its lane.
     pub(crate) position: i64,
+    /// The lane of a job with a group.
+    pub(crate) lane: i64,
+    /// It is marked as running already.
+    pub(crate) is_started: bool,
     expires_at: Option<u64>,
     /// It holds its unique key only until it starts.
     pub(crate) frees_key: bool,
@@ -30,9 +34,8 @@ pub(crate) struct Picked {
 const COLUMNS: &str = "key, position, expires_at, id, kind, payload, headers, priority, attempt, \
     expiries, retry, timeout_ms, created_at, due_at, unique_for_ms";
 
-/// Before the first suspect of a priority, and before its other jobs: lane and position.
-const SUSPECTS: (u8, i64) = (0, i64::MIN);
-const OTHERS: (u8, i64) = (0, i64::MAX);
+/// The columns of a job that may have a group.
+const GROUP_COLUMNS: &str = "group_name, lane";
 
 impl QueueTx<'_> {
     /// Picks ready jobs, highest priority first, up to `max` jobs, the limits of the queue and `CLAIM_BYTES_MAX`
@@ -46,21 +49,25 @@ impl QueueTx<'_> {
         if max == 0 {
             return Ok(Vec::new());
         }
-        let first = if self.may_pick_suspect(lease)? {
-            SUSPECTS
-        } else {
-            OTHERS
-        };
+        let may_pick_suspect = self.may_pick_suspect(lease)?;
+        if self.queue.counters.grouped_ready > 0 {
+            return self.pick_in_turn(request, max, may_pick_suspect);
+        }
         let mut picked: Vec<Picked> = Vec::new();
         let (mut expired, mut bytes) = (0, 0);
         for priority in Priority::all() {
             // Jobs already picked stay in the lane, and are counted, until they are marked as running.
-            let (mut after, mut here) = (first, 0);
+            let [suspects, others] = row::lanes(priority);
+            let (mut after, mut here) = if may_pick_suspect {
+                ((suspects, i64::MIN), 0)
+            } else {
+                ((suspects, i64::MAX), 0)
+            };
             while expired < PAGE
                 && picked.len() < max
                 && self.queue.counters.ready[priority.index()] > here
             {
-                let page = self.lane(priority, after, max - picked.len())?;
+                let page = self.lanes(after, others, max - picked.len())?;
                 let is_end = page.is_empty();
                 for next in page {
                     if expired >= PAGE {
@@ -70,7 +77,7 @@ impl QueueTx<'_> {
                     if is_suspect && !picked.is_empty() {
                         return Ok(picked);
                     }
-                    after = (row::lane_of(next.job.expiries), next.position);
+                    after = (row::lane_of(priority, next.job.expiries), next.position);
                     if self.end_if_expired(&next)? {
                         expired += 1;
                         continue;
@@ -93,24 +100,30 @@ impl QueueTx<'_> {
         Ok(picked)
     }
 
-    /// The next jobs of a priority, suspects first, after a lane and position.
-    fn lane(
+    /// The next jobs without a group after a lane and position, up to the last job of a lane.
+    pub(crate) fn lanes(
         &self,
-        priority: Priority,
-        (lane, position): (u8, i64),
+        (lane, position): (i64, i64),
+        last_lane: i64,
         limit: usize,
     ) -> TxResult<Vec<Picked>> {
-        let condition = "queue = ?1 AND state = 1 AND priority = ?2
-            AND (lane, position) > (?3, ?4) ORDER BY lane, position LIMIT ?5";
-        let (key, level) = (self.queue.key, priority.level());
-        self.claimable(condition, params![key, level, lane, position, limit])
+        let sql = format!(
+            "SELECT {COLUMNS} FROM job WHERE queue = ?1 AND state = 1 AND group_name IS NULL
+                 AND (lane, position) > (?2, ?3) AND lane <= ?4 ORDER BY lane, position LIMIT ?5"
+        );
+        let params = params![self.queue.key, lane, position, last_lane, limit];
+        self.read_claimable(&sql, params)
     }
 
-    /// Selects jobs by a condition on the table `job`, in its order. Stops after the one that exceeds the
-    /// payload of a claim.
+    /// Selects jobs by a condition on the table `job`, in its order.
     pub(crate) fn claimable(&self, condition: &str, params: impl Params) -> TxResult<Vec<Picked>> {
-        let sql = format!("SELECT {COLUMNS} FROM job WHERE {condition}");
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let sql = format!("SELECT {COLUMNS}, {GROUP_COLUMNS} FROM job WHERE {condition}");
+        self.read_claimable(&sql, params)
+    }
+
+    /// Reads jobs. Stops after the one that exceeds the payload of a claim.
+    fn read_claimable(&self, sql: &str, params: impl Params) -> TxResult<Vec<Picked>> {
+        let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         let (mut picked, mut bytes) = (Vec::new(), 0);
         while bytes <= CLAIM_BYTES_MAX
@@ -138,7 +151,7 @@ impl QueueTx<'_> {
     }
 
     /// Ends a job whose expiry has passed. Returns whether it did.
-    fn end_if_expired(&mut self, picked: &Picked) -> TxResult<bool> {
+    pub(crate) fn end_if_expired(&mut self, picked: &Picked) -> TxResult<bool> {
         if picked.expires_at.is_none_or(|at| at > self.now_ms()) {
             return Ok(false);
         }
@@ -152,11 +165,18 @@ impl QueueTx<'_> {
 impl Picked {
     fn read(db: &Connection, row: &Row<'_>) -> TxResult<Self> {
         let key = row.get(0)?;
+        let has_group_columns = row.as_ref().column_count() > 15;
+        let (group, lane) = if has_group_columns {
+            (row::read_group(row, 15)?, row.get(16)?)
+        } else {
+            (None, 0)
+        };
         let job = ClaimedJob {
             id: row::read_id(row, 3)?,
             kind: row::read_kind(row, 4)?,
             payload: row::payload(db, key, row.get(5)?)?,
             headers: row::read_headers(row, 6)?,
+            group,
             priority: row::priority_of(row.get(7)?)?,
             attempt: row.get(8)?,
             expiries: row.get(9)?,
@@ -168,6 +188,8 @@ impl Picked {
         Ok(Self {
             key,
             position: row.get(1)?,
+            lane,
+            is_started: false,
             expires_at: row.get(2)?,
             frees_key: row.get::<_, Option<i64>>(14)? == Some(row::UNTIL_START),
             job,

@@ -2,6 +2,7 @@
 //!
 //! In tests each connection records its statements; their query plans are checked afterwards.
 
+mod groups;
 mod limits;
 mod terms;
 
@@ -42,7 +43,7 @@ pub(crate) fn record_statements(mut db: Connection) -> Connection {
 }
 
 /// Tables that grow with the backlog or with recently finished jobs.
-const GROWING: [&str; 8] = [
+const GROWING: [&str; 9] = [
     "job",
     "large_payload",
     "lease",
@@ -51,6 +52,7 @@ const GROWING: [&str; 8] = [
     "departure",
     "tombstone",
     "schedule",
+    "job_group",
 ];
 
 /// The steps of a query plan whose cost grows with the backlog.
@@ -155,6 +157,7 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
     }
     schedules(store, &q, clock).await?;
     limits::run(store, clock).await?;
+    groups::run(store, clock).await?;
     read(store, &q).await?;
     store.purge(&q).await?;
     store.delete_queue(&q).await?;

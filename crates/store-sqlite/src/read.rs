@@ -8,9 +8,10 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use windlass_core::store::{Cursor, Page, Stats};
 use windlass_core::time::Now;
-use windlass_core::{Error, Filter, Job, JobId, JobState, QueueName, Timestamp};
+use windlass_core::{Error, Filter, Job, JobId, JobState, Priority, QueueName, Timestamp};
 
 use crate::error::TxResult;
+use crate::group;
 use crate::row::{self, Blobs, state_number};
 use crate::schedule;
 use crate::sql::Sql;
@@ -79,6 +80,7 @@ pub(crate) fn page(
     let seen = match filter.state {
         Some(JobState::Running) => running(db, queue, &from, limit)?,
         Some(JobState::Pending) => pending(db, queue, &from, limit)?,
+        Some(JobState::Ready) => ready(db, queue, &from, limit)?,
         state => indexed(db, queue, state, &from, limit)?,
     };
     let next = seen
@@ -90,12 +92,13 @@ pub(crate) fn page(
         |kind: &Option<String>| wanted.is_none_or(|wanted| kind.as_deref() == Some(wanted));
     let matching = seen.into_iter().filter(|(_, kind)| matches(kind));
     let items = matching
-        .map(|(position, _)| row::job_id(&position.id))
+        .map(|(position, _)| row::job_id(position.job_id()))
         .collect::<TxResult<_>>()?;
     Ok(Page { items, next })
 }
 
-/// A position in a listing: two numbers whose meaning depends on the index, and an id.
+/// A position in a listing: two numbers whose meaning depends on the index, and an id. The group of a ready job and a
+/// tab, which no name contains, precede its id.
 #[derive(Debug)]
 struct Position {
     major: i64,
@@ -106,6 +109,15 @@ struct Position {
 impl Position {
     fn write(&self) -> Cursor {
         Cursor(format!("{},{},{}", self.major, self.minor, self.id))
+    }
+
+    /// The group of a ready job.
+    fn group(&self) -> Option<&str> {
+        self.id.split_once('\t').map(|(group, _)| group)
+    }
+
+    fn job_id(&self) -> &str {
+        self.id.split_once('\t').map_or(&self.id, |(_, id)| id)
     }
 
     fn read(cursor: Option<&Cursor>) -> TxResult<Self> {
@@ -145,10 +157,10 @@ fn indexed(
             "state = 0 AND (due_at, id) > (?2, ?4) ORDER BY due_at, id",
         ),
         Some(JobState::Ready | JobState::Running) => (
-            "priority * 2 + lane",
+            "lane",
             "position",
-            "state = 1 AND (priority, lane, position) > (?2 / 2, ?2 % 2, ?3)
-             ORDER BY priority, lane, position",
+            "state = 1 AND group_name IS NULL AND (lane, position) > (?2, ?3)
+             ORDER BY lane, position",
         ),
         Some(state) => {
             // `finished_at IS NOT NULL` must be spelled out, or SQLite would not use the partial index.
@@ -171,6 +183,37 @@ fn indexed(
         };
         Ok((position, row.get(3)?))
     })
+}
+
+/// Ready jobs: those without a group by lane and position, then those of each group.
+fn ready(
+    db: &Connection,
+    queue: &QueueRow,
+    from: &Position,
+    limit: usize,
+) -> TxResult<Vec<(Position, Option<String>)>> {
+    let mut seen = Vec::new();
+    if from.group().is_none() {
+        seen = indexed(db, queue, Some(JobState::Ready), from, limit)?;
+    }
+    if seen.len() >= limit || queue.counters.grouped_ready == 0 {
+        return Ok(seen);
+    }
+    let sql = "SELECT lane, position, group_name, id, kind FROM job
+         WHERE queue = ?1 AND state = 1 AND (group_name, lane, position) > (?2, ?3, ?4)
+         ORDER BY group_name, lane, position LIMIT ?5";
+    let (group, rest) = (from.group().unwrap_or_default(), limit - seen.len());
+    let params = params![queue.key, group, from.major, from.minor, rest];
+    seen.extend(db.rows(sql, params, |row| {
+        let (group, id): (String, String) = (row.get(2)?, row.get(3)?);
+        let position = Position {
+            major: row.get(0)?,
+            minor: row.get(1)?,
+            id: format!("{group}\t{id}"),
+        };
+        Ok((position, row.get(4)?))
+    })?);
+    Ok(seen)
 }
 
 /// Running jobs by their claim and position within it.
@@ -232,17 +275,21 @@ pub(crate) fn stats(
         return Ok(None);
     };
     let now = Now::guard(queue.mark_us, clock_us);
-    let opening = queue.opens_at(now);
+    let opening = [queue.opens_at(now), group::next_opening(db, &queue, now)?];
     let now = now.ms();
     let mut stats = queue.counters.stats(now);
     stats.is_paused = queue.is_paused;
+    let rest_ms = queue.counters.resting_until.checked_sub(now.as_ms());
+    stats.resting_ms = rest_ms.filter(|rest_ms| *rest_ms > 0);
     let oldest = oldest_due(db, &queue)?;
     stats.oldest_ms = oldest.map(|due_at| now.as_ms().saturating_sub(due_at));
     // A claim that waits for the next due job must not spin while a due instant waits for disk space.
     let waits = schedule::waits_for_space(db, path, &queue, now)?;
     let firing = queue.fires_at.filter(|_| !waits);
-    let next = [next_due(db, queue.key)?, firing, opening];
-    let next = next.into_iter().flatten().min();
+    let next = [next_due(db, queue.key)?, firing]
+        .into_iter()
+        .chain(opening);
+    let next = next.flatten().min();
     stats.next_due_ms = next.map(|due_at| due_at.saturating_sub(now.as_ms()));
     Ok(Some(stats))
 }
@@ -253,15 +300,16 @@ pub(crate) fn next_due(db: &Connection, queue: i64) -> TxResult<Option<u64>> {
     db.value(sql, [queue])
 }
 
-/// The earliest due time at the head of any lane.
+/// The earliest due time at the head of any lane of jobs without a group.
 fn oldest_due(db: &Connection, queue: &QueueRow) -> TxResult<Option<u64>> {
     let head =
-        "SELECT due_at FROM job WHERE queue = ?1 AND state = 1 AND priority = ?2 AND lane = ?3
+        "SELECT due_at FROM job WHERE queue = ?1 AND state = 1 AND group_name IS NULL AND lane = ?2
                 ORDER BY position LIMIT 1";
     let mut heads = Vec::new();
-    for (priority, ready) in queue.counters.ready.iter().enumerate() {
-        for lane in [0, 1].into_iter().filter(|_| *ready > 0) {
-            heads.extend(db.value::<u64>(head, params![queue.key, priority, lane])?);
+    let ready = Priority::all().zip(queue.counters.ready);
+    for (priority, _) in ready.filter(|(_, ready)| *ready > 0) {
+        for lane in row::lanes(priority) {
+            heads.extend(db.value::<u64>(head, params![queue.key, lane])?);
         }
     }
     Ok(heads.into_iter().min())

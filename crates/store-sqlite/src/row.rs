@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Params, Row};
 use windlass_core::limits::{FUTURE_MAX, SUSPECT_AFTER};
-use windlass_core::store::{Fraction, Headers, Kind, Progress, Reason, UniqueKey, UniqueUntil};
+use windlass_core::store::{
+    Fraction, GroupName, Headers, Kind, Progress, Reason, UniqueKey, UniqueUntil,
+};
 use windlass_core::time::as_ms;
 use windlass_core::{
     BootId, Bytes, Due, Job, JobId, JobState, Priority, QueueName, RetryPolicy, ScheduleName,
@@ -49,13 +51,15 @@ pub(crate) struct JobMeta {
     pub(crate) created_at: Timestamp,
     pub(crate) unique_until: UniqueUntil,
     pub(crate) unique_for: Option<Duration>,
+    pub(crate) group: Option<GroupName>,
+    pub(crate) lane: i64,
 }
 
 /// The columns of a [`JobMeta`].
 const META_COLUMNS: &str = "key, id, state, priority, attempt, expiries, due_at, expires_at, \
     accepted_at, token_number, token_nonce, is_named, keep_outcome, cancel_requested, unique_key, \
     retry, payload_bytes, payload IS NULL, ifnull(octet_length(error), 0), \
-    ifnull(octet_length(result), 0), created_at, unique_for_ms";
+    ifnull(octet_length(result), 0), created_at, unique_for_ms, group_name, lane";
 
 impl JobMeta {
     fn read(row: &Row<'_>) -> TxResult<Self> {
@@ -85,6 +89,8 @@ impl JobMeta {
             created_at: Timestamp::from_ms(row.get(20)?),
             unique_until,
             unique_for,
+            group: read_group(row, 22)?,
+            lane: row.get(23)?,
         })
     }
 
@@ -131,9 +137,25 @@ fn schedule_of(id: &JobId, named: i64) -> TxResult<Option<ScheduleName>> {
     Ok(Some(name))
 }
 
-/// The lane of a job: 0 for suspects, 1 for all others.
-pub(crate) fn lane_of(expiries: u32) -> u8 {
-    u8::from(expiries < SUSPECT_AFTER)
+/// The lane of a job that holds a slot of its group, and of one that does not, in groups that are ordered lanes.
+pub(crate) const HOLDER: i64 = 0;
+pub(crate) const NO_HOLDER: i64 = 1;
+
+/// The two lanes of a priority, in claim order: its suspects, then all others. Those of the default priority are
+/// 0 and 1, which SQLite stores in no space.
+pub(crate) fn lanes(priority: Priority) -> [i64; 2] {
+    let suspects = (i64::from(priority.level()) - i64::from(Priority::default().level())) * 2;
+    [suspects, suspects + 1]
+}
+
+/// The lane of a ready job without a group, or in a group that is not an ordered lane.
+pub(crate) fn lane_of(priority: Priority, expiries: u32) -> i64 {
+    let [suspects, others] = lanes(priority);
+    if expiries >= SUSPECT_AFTER {
+        suspects
+    } else {
+        others
+    }
 }
 
 /// The other columns of a job, without the payload and result.
@@ -164,8 +186,8 @@ pub(crate) fn select_jobs(
         let meta = JobMeta::read(row)?;
         let mut job = read_job(row, &meta, queue)?;
         if blobs == Blobs::Read {
-            job.result = row.get::<_, Option<Vec<u8>>>(31)?.map(Bytes::from);
-            job.payload = Some(payload(db, meta.key, row.get(32)?)?);
+            job.result = row.get::<_, Option<Vec<u8>>>(33)?.map(Bytes::from);
+            job.payload = Some(payload(db, meta.key, row.get(34)?)?);
         }
         Ok((meta, job))
     })
@@ -196,26 +218,27 @@ fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
         created_at: meta.created_at,
         due_at: Timestamp::from_ms(meta.due_at),
         expires_at: meta.expires_at.map(Timestamp::from_ms),
-        started_at: time(22)?,
+        started_at: time(24)?,
         accepted_at: meta.accepted_at.map(Timestamp::from_ms),
-        finished_at: time(23)?,
+        finished_at: time(25)?,
         token: meta.token,
         lease_until: None,
-        worker: optional(row, 24, "worker", |text| BootId::new(text).ok())?,
+        worker: optional(row, 26, "worker", |text| BootId::new(text).ok())?,
         is_named: meta.is_named,
         keep_outcome: meta.keep_outcome,
         is_cancel_requested: meta.cancel_requested,
-        kind: read_kind(row, 25)?,
+        kind: read_kind(row, 27)?,
+        group: meta.group.clone(),
         unique_key: text(row, 14)?.map(unique_key).transpose()?,
         unique_until: meta.unique_until,
         unique_for: meta.unique_for,
         schedule: meta.schedule.clone(),
         retry: meta.policy()?,
-        timeout: row.get::<_, Option<u64>>(26)?.map(Duration::from_millis),
-        headers: read_headers(row, 27)?,
-        progress: optional(row, 28, "progress", parse_progress)?,
-        reason: optional(row, 29, "reason", Reason::from_text)?,
-        error: row.get(30)?,
+        timeout: row.get::<_, Option<u64>>(28)?.map(Duration::from_millis),
+        headers: read_headers(row, 29)?,
+        progress: optional(row, 30, "progress", parse_progress)?,
+        reason: optional(row, 31, "reason", Reason::from_text)?,
+        error: row.get(32)?,
         result: None,
         payload: None,
     })
@@ -241,6 +264,11 @@ fn optional<T>(
 /// Reads a column as a kind.
 pub(crate) fn read_kind(row: &Row<'_>, index: usize) -> TxResult<Option<Kind>> {
     optional(row, index, "kind", |text| Kind::new(text).ok())
+}
+
+/// Reads a column as a group name.
+pub(crate) fn read_group(row: &Row<'_>, index: usize) -> TxResult<Option<GroupName>> {
+    optional(row, index, "group name", |text| GroupName::new(text).ok())
 }
 
 /// Reads a column as headers.

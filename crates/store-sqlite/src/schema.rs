@@ -10,7 +10,11 @@ use crate::error::{TxError, TxResult};
 use crate::file::SCHEMA_VERSION;
 
 /// What creates the tables of a store.
-pub(crate) const SCHEMA: &str = concat!(include_str!("schema.sql"), include_str!("schedule.sql"));
+pub(crate) const SCHEMA: &str = concat!(
+    include_str!("schema.sql"),
+    include_str!("schedule.sql"),
+    include_str!("group.sql")
+);
 
 /// What version 2 adds to version 1, and what removes it again.
 const UPGRADE: &str = concat!(
@@ -18,15 +22,24 @@ const UPGRADE: &str = concat!(
      ALTER TABLE queue ADD COLUMN rate_next_us INTEGER NOT NULL DEFAULT 0;
      ALTER TABLE job ADD COLUMN unique_for_ms INTEGER;
      ALTER TABLE tombstone ADD COLUMN job TEXT;
-     ALTER TABLE tombstone ADD COLUMN reply TEXT;",
+     ALTER TABLE tombstone ADD COLUMN reply TEXT;
+     ALTER TABLE job ADD COLUMN group_name TEXT;
+     DROP INDEX job_ready;
+     UPDATE job SET lane = lane + 2 * (priority - 5) WHERE state = 1 AND priority <> 5;
+     CREATE INDEX job_ready ON job (queue, group_name, lane, position) WHERE state = 1;",
     include_str!("schedule.sql"),
+    include_str!("group.sql"),
 );
 const DOWNGRADE: &str = "ALTER TABLE queue DROP COLUMN fires_at;
     ALTER TABLE queue DROP COLUMN rate_next_us;
     ALTER TABLE job DROP COLUMN unique_for_ms;
     ALTER TABLE tombstone DROP COLUMN job;
     ALTER TABLE tombstone DROP COLUMN reply;
-    DROP TABLE schedule;";
+    DROP INDEX job_ready;
+    ALTER TABLE job DROP COLUMN group_name;
+    CREATE INDEX job_ready ON job (queue, priority, lane, position) WHERE state = 1;
+    DROP TABLE schedule;
+    DROP TABLE job_group;";
 
 /// The definition of each object, by type and name.
 type Schema = BTreeMap<(String, String), String>;

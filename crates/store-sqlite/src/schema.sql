@@ -21,7 +21,7 @@ CREATE TABLE job (
     id            TEXT NOT NULL,
     state         INTEGER NOT NULL,  -- -1 pending, 0 scheduled, 1 ready, 2 running, 3 succeeded, 4 dead, 5 cancelled
     priority      INTEGER NOT NULL,
-    lane          INTEGER NOT NULL,  -- 0 suspects, 1 all others
+    lane          INTEGER NOT NULL,  -- order of ready jobs: priority, then suspects; see row.rs
     position      INTEGER NOT NULL,  -- order within the lane
     attempt       INTEGER NOT NULL,
     expiries      INTEGER NOT NULL,
@@ -48,11 +48,12 @@ CREATE TABLE job (
     result        BLOB,
     payload_bytes INTEGER NOT NULL,
     payload       BLOB,              -- NULL if it is in large_payload
-    unique_for_ms INTEGER            -- how long the job holds its unique key at least; -1 until it starts
+    unique_for_ms INTEGER,           -- how long the job holds its unique key at least; -1 until it starts
+    group_name    TEXT
 ) STRICT;
 
 CREATE UNIQUE INDEX job_id ON job (queue, id);
-CREATE INDEX job_ready ON job (queue, priority, lane, position) WHERE state = 1;
+CREATE INDEX job_ready ON job (queue, group_name, lane, position) WHERE state = 1;
 CREATE INDEX job_scheduled ON job (queue, due_at, id) WHERE state = 0;
 CREATE INDEX job_expiring ON job (queue, expires_at, id) WHERE state < 2 AND expires_at IS NOT NULL;
 CREATE INDEX job_finished ON job (queue, state, finished_at, id) WHERE finished_at IS NOT NULL;

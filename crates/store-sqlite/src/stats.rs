@@ -33,6 +33,14 @@ pub(crate) struct Counters {
     pub(crate) schedules: u64,
     /// Tombstones of unique keys.
     pub(crate) held_keys: u64,
+    /// Ready and running jobs with a group.
+    pub(crate) grouped_ready: u64,
+    pub(crate) grouped_running: u64,
+    /// The last turn of any group, and of the jobs without a group.
+    pub(crate) turn: u64,
+    pub(crate) ungrouped_turn: u64,
+    /// Until when a snooze lets the queue rest. Not a column: that would cost every call.
+    pub(crate) resting_until: u64,
 }
 
 /// Finished jobs of one state.
@@ -59,6 +67,9 @@ impl Counters {
             .chain(minutes.into_iter().flatten())
             .chain([&mut self.pending, &mut self.schedules])
             .chain([&mut self.held_keys])
+            .chain([&mut self.grouped_ready, &mut self.grouped_running])
+            .chain([&mut self.turn, &mut self.ungrouped_turn])
+            .chain([&mut self.resting_until])
     }
 
     /// Adds the difference between counted and stored values of an earlier snapshot.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
-    SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
-    WorkerRecord,
+    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
+    GroupRecord, Heartbeat, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill,
+    Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats,
+    Watch, WorkerCommand, WorkerRecord,
 };
 use windlass_core::wait;
 use windlass_core::{
@@ -20,6 +20,7 @@ use crate::SqliteStore;
 use crate::audit::{self, AuditStage};
 use crate::claim::ClaimStep;
 use crate::error::TxResult;
+use crate::group;
 use crate::read;
 use crate::schedule;
 use crate::transaction::{QueueRow, QueueTx, Tx};
@@ -171,6 +172,13 @@ impl Store for SqliteStore {
             let repair = self.on_queue(queue, move |tx| Ok(tx.repair_stats(&wrong)));
             audited.repairs.push(repair.await?);
         }
+        let name = queue.clone();
+        let wrong = self.long_read(move |db| group::wrong_groups(db, &name));
+        let wrong = wrong.await?;
+        if !wrong.is_empty() {
+            let repairs = self.on_queue(queue, move |tx| tx.repair_groups(&wrong));
+            audited.repairs.extend(repairs.await?);
+        }
         Ok(audited)
     }
 
@@ -178,6 +186,7 @@ impl Store for SqliteStore {
         self.on_created_queue(queue, move |tx| {
             tx.queue.is_paused = is_paused;
             if !is_paused {
+                tx.queue.counters.resting_until = 0;
                 tx.announce_work();
             }
             tx.changed();
@@ -298,6 +307,39 @@ impl Store for SqliteStore {
         let queue = queue.clone();
         self.reader
             .read(move |db| schedule::list(db, &queue, from.as_ref(), limit))
+            .await
+    }
+
+    async fn set_group(
+        &self,
+        queue: &QueueName,
+        group: &GroupName,
+        change: GroupChange,
+    ) -> Result<GroupRecord> {
+        let group = group.clone();
+        self.on_created_queue(queue, move |tx| tx.set_group(&group, change))
+            .await?
+    }
+
+    async fn group(&self, queue: &QueueName, group: &GroupName) -> Result<Option<GroupRecord>> {
+        let (queue, name) = (queue.clone(), group.clone());
+        let clock_us = self.options.clock.now_us();
+        self.reader
+            .read(move |db| group::get(db, &queue, &name, clock_us))
+            .await
+    }
+
+    async fn groups(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<GroupRecord>> {
+        let queue = queue.clone();
+        let from = from.map(|from| GroupName::new(from.0)).transpose()?;
+        let clock_us = self.options.clock.now_us();
+        self.reader
+            .read(move |db| group::list(db, &queue, from.as_ref(), limit, clock_us))
             .await
     }
 

@@ -3,16 +3,17 @@
 //! A queue's row is read once per transaction and written once at its end, however many calls of a
 //! group use it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rusqlite::{Connection, params};
 use windlass_core::notification::Notification;
-use windlass_core::store::{QueueDeletion, Setting, Settings};
+use windlass_core::store::{GroupName, QueueDeletion, Setting, Settings};
 use windlass_core::time::Now;
 use windlass_core::{JobId, JobState, QueueName, ScheduleName, Token};
 
 use crate::error::{TxError, TxResult};
+use crate::group::GroupRow;
 use crate::schedule::LoadedSchedule;
 use crate::sql::Sql;
 use crate::stats::Counters;
@@ -73,6 +74,10 @@ pub(crate) struct QueueTx<'a> {
     pub(crate) has_departures: bool,
     /// Schedules that this verb has read.
     pub(crate) schedules: BTreeMap<ScheduleName, LoadedSchedule>,
+    /// Groups that this verb has read.
+    pub(crate) groups: BTreeMap<GroupName, GroupRow>,
+    /// Groups in which this verb freed a slot.
+    pub(crate) freed: BTreeSet<GroupName>,
     pub(crate) path: &'a Path,
     pub(crate) fired_bytes: &'a mut u64,
     pub(crate) has_scattered_writes: &'a mut bool,
@@ -112,6 +117,8 @@ impl<'a> Tx<'a> {
             departed: BTreeMap::new(),
             has_departures: false,
             schedules: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            freed: BTreeSet::new(),
             path: self.path,
             fired_bytes: &mut self.fired_bytes,
             has_scattered_writes: &mut self.has_scattered_writes,
@@ -122,6 +129,8 @@ impl<'a> Tx<'a> {
         if now.stepped_back {
             tx.shorten_leases()?;
             tx.cut_rate(tx.queue.settings.rate_limit());
+            tx.forget_groups(tx.queue.mark_us)?;
+            tx.follow_group_limits()?;
         }
         let reply = verb(&mut tx)?;
         tx.update_claims()?;
@@ -129,6 +138,8 @@ impl<'a> Tx<'a> {
         if tx.has_departures {
             tx.announce_free_slots();
         }
+        tx.save_groups()?;
+        tx.announce_free_groups()?;
         tx.save_schedules()?;
         if tx.is_changed {
             tx.queue.mark_us = now.us;
@@ -161,7 +172,14 @@ impl<'a> Tx<'a> {
         if self.db.has(first, [key])? {
             return Ok(QueueDeletion::HasSchedules);
         }
-        for table in ["lease", "claim", "claim_ids", "departure", "tombstone"] {
+        for table in [
+            "lease",
+            "claim",
+            "claim_ids",
+            "departure",
+            "tombstone",
+            "job_group",
+        ] {
             let sql = format!("DELETE FROM {table} WHERE queue = ?1");
             self.db.run(&sql, [key])?;
         }
@@ -293,9 +311,8 @@ impl QueueTx<'_> {
     pub(crate) fn set(&mut self, settings: &[Setting]) -> TxResult<Settings> {
         let mut new = self.queue.settings.clone();
         settings.iter().try_for_each(|setting| new.apply(setting))?;
-        new.check()?;
-        self.change_limits(&new);
-        self.queue.settings = new;
+        self.check_change(&new)?;
+        self.change_settings(new)?;
         let defaults = Settings::default().all();
         let own = self.queue.settings.all().into_iter();
         let differing = own.filter(|setting| !defaults.contains(setting));

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use windlass_core::store::SnoozeScope;
 use windlass_core::{Due, Timestamp};
 use windlass_worker::{Outcome, RetryWhen};
 
@@ -60,7 +61,43 @@ impl JobError {
 
     /// Runs the job again at `at`; this attempt does not count.
     pub fn snooze_until(at: Timestamp) -> Self {
-        Self(Outcome::Snooze(Due::At(at)))
+        let (due, scope) = (Due::At(at), SnoozeScope::Job);
+        Self(Outcome::Snooze { due, scope })
+    }
+
+    /// Starts no job of this job's group for `delay`, in any worker; this attempt does not count. For a
+    /// service that answers `429 Too Many Requests`. A job without a group is snoozed alone.
+    ///
+    /// ```
+    /// # use windlass::JobError;
+    /// use std::time::Duration;
+    ///
+    /// fn check(status: u16, retry_after: Option<u64>) -> Result<(), JobError> {
+    ///     if status == 429 {
+    ///         let seconds = retry_after.unwrap_or(60);
+    ///         return Err(JobError::snooze_group(Duration::from_secs(seconds)));
+    ///     }
+    ///     Ok(())
+    /// }
+    /// # assert!(check(200, None).is_ok() && check(429, Some(5)).is_err());
+    /// ```
+    pub fn snooze_group(delay: Duration) -> Self {
+        Self(Outcome::snooze_group(Due::After(delay)))
+    }
+
+    /// Starts no job of this job's group before `at`, like [`snooze_group`](Self::snooze_group).
+    pub fn snooze_group_until(at: Timestamp) -> Self {
+        Self(Outcome::snooze_group(Due::At(at)))
+    }
+
+    /// Starts no job of the queue for `delay`, in any worker; this attempt does not count.
+    pub fn snooze_queue(delay: Duration) -> Self {
+        Self(Outcome::snooze_queue(Due::After(delay)))
+    }
+
+    /// Starts no job of the queue before `at`; this attempt does not count.
+    pub fn snooze_queue_until(at: Timestamp) -> Self {
+        Self(Outcome::snooze_queue(Due::At(at)))
     }
 
     /// Returns the job to the front of its queue for another worker; this attempt does not count.
@@ -117,6 +154,11 @@ mod tests {
 
     use super::*;
 
+    fn snooze(at: Timestamp, scope: SnoozeScope) -> Outcome {
+        let due = Due::At(at);
+        Outcome::Snooze { due, scope }
+    }
+
     fn parse_error() -> std::num::ParseIntError {
         "x".parse::<u32>().unwrap_err()
     }
@@ -158,8 +200,24 @@ mod tests {
             RetryWhen::At(Due::At(at))
         );
         for (error, outcome) in [
-            (JobError::snooze(delay), Outcome::Snooze(Due::After(delay))),
-            (JobError::snooze_until(at), Outcome::Snooze(Due::At(at))),
+            (JobError::snooze(delay), Outcome::snooze(delay)),
+            (JobError::snooze_until(at), snooze(at, SnoozeScope::Job)),
+            (
+                JobError::snooze_group_until(at),
+                snooze(at, SnoozeScope::Group),
+            ),
+            (
+                JobError::snooze_queue_until(at),
+                snooze(at, SnoozeScope::Queue),
+            ),
+            (
+                JobError::snooze_group(delay),
+                Outcome::snooze_group(Due::After(delay)),
+            ),
+            (
+                JobError::snooze_queue(delay),
+                Outcome::snooze_queue(Due::After(delay)),
+            ),
             (JobError::release(), Outcome::Release),
         ] {
             assert_eq!(Outcome::from(error), outcome);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
-use windlass_core::store::{ClaimedJob, Fraction, LeaseStatus};
+use windlass_core::store::{ClaimedJob, Fraction, GroupName, LeaseStatus};
 use windlass_core::{Enqueued, NewJob, QueueName, Result, Store, Token};
 
 use crate::boot_time::BootTime;
@@ -42,6 +42,11 @@ impl AttemptContext {
     /// Returns the job as it was claimed: id, kind, payload, headers, limits.
     pub fn job(&self) -> &ClaimedJob {
         &self.0.job
+    }
+
+    /// Returns the job's group.
+    pub fn group(&self) -> Option<&GroupName> {
+        self.0.job.group.as_ref()
     }
 
     /// Returns the number of this attempt, starting at 1.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use windlass_core::Due;
+use windlass_core::store::SnoozeScope;
 
 /// How an attempt ended, as returned by its handler. Hooks see it and may replace it.
 ///
@@ -28,7 +29,12 @@ pub enum Outcome {
         retry: RetryWhen,
     },
     /// Run the job again at this time; the attempt does not count.
-    Snooze(Due),
+    Snooze {
+        /// When to run it again.
+        due: Due,
+        /// What is postponed: the job, its group or its queue.
+        scope: SnoozeScope,
+    },
     /// Return the job to the front of its queue; the attempt does not count.
     Release,
 }
@@ -69,7 +75,23 @@ impl Outcome {
 
     /// Run the job again after `delay`; the attempt does not count.
     pub const fn snooze(delay: Duration) -> Self {
-        Self::Snooze(Due::After(delay))
+        Self::Snooze {
+            due: Due::After(delay),
+            scope: SnoozeScope::Job,
+        }
+    }
+
+    /// Run no job of the group until `due`; the attempt does not count. A job without a group is postponed
+    /// alone.
+    pub const fn snooze_group(due: Due) -> Self {
+        let scope = SnoozeScope::Group;
+        Self::Snooze { due, scope }
+    }
+
+    /// Run no job of the queue until `due`; the attempt does not count.
+    pub const fn snooze_queue(due: Due) -> Self {
+        let scope = SnoozeScope::Queue;
+        Self::Snooze { due, scope }
     }
 
     /// Returns the outcome's name, for metrics and log lines.
@@ -77,7 +99,7 @@ impl Outcome {
         match self {
             Self::Done(_) => "done",
             Self::Failed { .. } => "failed",
-            Self::Snooze(_) => "snoozed",
+            Self::Snooze { .. } => "snoozed",
             Self::Release => "released",
         }
     }

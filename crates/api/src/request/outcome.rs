@@ -6,7 +6,7 @@ use bytes::Bytes;
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::store::{Completion, Failure, Jitter, Retry, Snooze as CoreSnooze};
+use windlass_core::store::{Completion, Failure, Jitter, Retry, SnoozeScope};
 use windlass_core::{
     Due, Error as CoreError, JobId, JobLease, OutcomeStatus, QueueName, Result, Store,
 };
@@ -332,7 +332,7 @@ impl QueueRequest for Release {
     }
 }
 
-/// Postpones a job without counting the attempt.
+/// Postpones a job, its group or its queue without counting the attempt.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 #[command(group(ArgGroup::new("when").required(true)))]
@@ -358,6 +358,19 @@ pub struct Snooze {
         allow_hyphen_values = true
     )]
     pub at: Option<TimeValue>,
+    /// What to postpone: job, group or queue [default: job]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub scope: Option<String>,
+}
+
+/// Parses what a snooze postpones.
+fn snooze_scope(text: &str) -> Result<SnoozeScope> {
+    let names: Vec<_> = SnoozeScope::ALL
+        .iter()
+        .map(|scope| scope.as_str())
+        .collect();
+    SnoozeScope::from_text(text).ok_or_else(|| CoreError::unknown("scope", text, &names))
 }
 
 impl QueueRequest for Snooze {
@@ -372,8 +385,9 @@ impl QueueRequest for Snooze {
             let error = CoreError::invalid("snooze", "no time set", "set delay or at");
             return Err(error.into());
         }
+        let scope = self.scope.as_deref().map(snooze_scope).transpose()?;
         let ids = vec![lease.id.clone()];
-        let snoozes = vec![CoreSnooze { lease, due }];
+        let snoozes = vec![lease.snooze(due).scope(scope.unwrap_or(SnoozeScope::Job))];
         let statuses = store.snooze(queue, snoozes).await?;
         reply(queue, &ids, &statuses, true, None)
     }

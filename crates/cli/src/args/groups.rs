@@ -24,6 +24,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &[
             "queue",
             "job",
+            "groups",
             "schedules",
             "workers",
             "top",

@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use windlass_api::{Code, Error};
 
 /// Unknown commands.
-const COMMANDS: [(&[&str], &str); 18] = [
+const COMMANDS: [(&[&str], &str); 19] = [
     (
         &[
             "add", "create", "dispatch", "publish", "push", "put", "send",
@@ -59,6 +59,10 @@ const COMMANDS: [(&[&str], &str); 18] = [
     (
         &["cron", "crontab", "periodic", "schedule", "scheduler"],
         "did you mean `windlass schedules put QUEUE NAME --cron '30 2 * * *' PAYLOAD`, or --every 10m?",
+    ),
+    (
+        &["group", "limit", "limits", "tenant", "throttle"],
+        "did you mean `windlass groups set QUEUE GROUP max_running=3`, or `windlass queue set QUEUE max_running=5`?",
     ),
     (
         &["delay", "later"],
@@ -194,6 +198,7 @@ mod tests {
             ("windlass retry mail 1", "windlass job"),
             ("windlass cron", "windlass schedules put"),
             ("windlass delay", "--delay 1h"),
+            ("windlass limit", "windlass groups set"),
             ("windlass list", "windlass queue list"),
             ("windlass exec mail --concurrency 4 true", "-j N"),
             ("windlass serve --port 7700", "--listen"),

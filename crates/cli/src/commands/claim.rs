@@ -2,9 +2,11 @@
 
 mod undelivered;
 
+use std::time::Duration;
+
 use clap::Args;
 use windlass::store::limits::CLAIM_MAX;
-use windlass::{Error, QueueName, Store};
+use windlass::{Error, QueueName, Store, duration};
 use windlass_api::ClaimReply;
 use windlass_api::request::{Claim, ClaimMode};
 
@@ -78,6 +80,17 @@ async fn why_empty(store: &dyn Store, queue: &QueueName) -> String {
         Ok(Some(stats)) if stats.is_paused => format!(
             "no job available: queue {queue} is paused; resume it with `windlass queue resume {queue}`"
         ),
+        Ok(Some(stats)) if stats.resting_ms.is_some() => {
+            let rest = Duration::from_millis(stats.resting_ms.unwrap_or_default());
+            format!(
+                "no job available: queue {queue} rests for {} after a snooze; end this with `windlass queue resume {queue}`",
+                duration::short(rest)
+            )
+        }
+        Ok(Some(stats)) if stats.ready > 0 => format!(
+            "no job available: {} jobs are ready, but limits do not let them start now; see `windlass queue set {queue}` and `windlass groups list {queue}`",
+            stats.ready
+        ),
         // The claim itself succeeded, so an error here is not reported.
         Ok(Some(_)) | Err(_) => "no job available".to_owned(),
     }
@@ -93,6 +106,7 @@ impl Print for Vec<ClaimReply> {
                 job.token.clone(),
                 job.attempt.to_string(),
                 job.priority.to_string(),
+                job.group.clone().unwrap_or_default(),
                 job.lease_until.clone(),
                 payload.chars().take(60).collect(),
             ]
@@ -102,6 +116,7 @@ impl Print for Vec<ClaimReply> {
             "token",
             "attempt",
             "priority",
+            "group",
             "lease until",
             "payload",
         ];

@@ -84,6 +84,7 @@ fn with_values(command: Command) -> Command {
             "queue" | "queue_name" => arg.add(ArgValueCandidates::new(queues)),
             "state" => arg.add(ArgValueCandidates::new(states)),
             "pairs" => arg.add(ArgValueCandidates::new(settings)),
+            "limits" => arg.add(ArgValueCandidates::new(group_limits)),
             _ => arg,
         })
 }
@@ -93,6 +94,11 @@ fn states() -> Vec<CompletionCandidate> {
     states
         .map(|state| CompletionCandidate::new(state.as_str()))
         .collect()
+}
+
+fn group_limits() -> Vec<CompletionCandidate> {
+    let limits = ["max_running=", "rate=", "burst="];
+    limits.into_iter().map(CompletionCandidate::new).collect()
 }
 
 fn settings() -> Vec<CompletionCandidate> {

@@ -30,7 +30,7 @@ use crate::telemetry::Telemetry;
 #[command(
     after_help = "The first job creates the queue.\n\nD is a duration: 500ms, 10s, 1h30m. T is a time: RFC 3339 (2030-01-31T12:00:00Z) or Unix seconds.\n\n\
     NDJSON: one JSON object per line. All fields are optional: payload (a string is stored as its bytes, any \
-    other JSON as its text), payload_base64 (for binary data), id, kind, priority, delay, at, unique_key, \
+    other JSON as its text), payload_base64 (for binary data), id, kind, priority, group, delay, at, unique_key, \
     unique_until, unique_for, on_duplicate, postpone_max, max_attempts, timeout, expires, headers (an object of strings). They mean the same as the options. Jobs printed \
     by `job get --json` or exported over HTTP are also accepted, unless they have ended, and so are exported \
     schedules. An invalid line is \

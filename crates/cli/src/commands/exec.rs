@@ -34,7 +34,7 @@ pub(crate) const REAP_TIMEOUT: Duration = Duration::from_secs(2);
     126, 127      the program cannot be run\n  \
     75, other     failed attempt, retried\n\n\
     Placeholders in arguments: {id} {kind} {queue} {attempt} {payload} {payload.a.b} {kind:-default}\n\n\
-    Environment of CMD: WINDLASS_JOB_ID, _QUEUE, _KIND, _ATTEMPT, _MAX_ATTEMPTS, _TOKEN and _DEADLINE. \
+    Environment of CMD: WINDLASS_JOB_ID, _QUEUE, _KIND, _GROUP, _ATTEMPT, _MAX_ATTEMPTS, _TOKEN and _DEADLINE. \
     To report progress, write lines like {\"progress\":0.4,\"message\":\"…\"} to file descriptor 3.\n\n\
     Examples:\n  \
     windlass exec mail -j 4 sendmail -t\n  \

@@ -26,7 +26,7 @@ pub(crate) enum Command {
     Stats(OnQueues<Stats>),
     /// Pause a queue: claims get no jobs; running jobs continue and enqueue still works
     Pause(OnQueue<Pause>),
-    /// Resume a paused queue
+    /// Resume a paused queue, or one that a snooze lets rest
     Resume(OnQueue<Resume>),
     /// Permanently delete all waiting jobs of a queue
     #[command(
@@ -137,7 +137,12 @@ async fn purge(arguments: PurgeArgs, session: &mut Session) -> Result<Exit> {
 }
 
 /// Notes that a queue was created, since a typing error in its name creates an unwanted one.
-async fn note_if_new(store: &dyn Store, queue: &QueueName, is_new: bool, session: &mut Session) {
+pub(super) async fn note_if_new(
+    store: &dyn Store,
+    queue: &QueueName,
+    is_new: bool,
+    session: &mut Session,
+) {
     if !is_new || session.global.json {
         return;
     }

@@ -105,9 +105,14 @@ pub(super) async fn store_for(
     queue: &QueueName,
     session: &Session,
 ) -> Result<Arc<dyn Store>> {
-    let empty = empty_store().await?;
-    reject_invalid(request.clone().execute(empty.as_ref(), queue).await)?;
+    check(request, queue).await?;
     session.store().await
+}
+
+/// Rejects an invalid request before a store is opened or created for it.
+pub(super) async fn check(request: &impl QueueRequest, queue: &QueueName) -> Result<()> {
+    let empty = empty_store().await?;
+    reject_invalid(request.clone().execute(empty.as_ref(), queue).await)
 }
 
 /// Returns an empty store. It rejects invalid requests for the same reasons as the real one, which is

@@ -15,6 +15,7 @@ mod doctor;
 mod duplicates;
 mod exit_codes;
 mod full_disk;
+mod groups;
 mod health;
 mod json;
 mod lists;

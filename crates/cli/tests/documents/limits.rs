@@ -9,11 +9,19 @@ const PAGE: &str = include_str!("../../../../docs/limits.md");
 #[test]
 fn the_page_sets_limits_that_claims_keep() {
     let shell = Shell::new(Sandbox::new());
-    let [commands] = <[String; 1]>::try_from(texts(PAGE, "sh")).unwrap();
+    let printed: Vec<_> = texts(PAGE, "sh")
+        .iter()
+        .map(|block| shell.run(block))
+        .collect();
+    let [first, queue, groups, _] = <[String; 4]>::try_from(printed).unwrap();
 
-    let printed = shell.run(&commands);
-    assert!(printed.contains("100/1m"), "{printed}");
-
+    for (printed, expected) in [
+        (first, "acme    2      0/5"),
+        (queue, "100/1m"),
+        (groups, "resumed"),
+    ] {
+        assert!(printed.contains(expected), "{printed}");
+    }
     let sandbox = &shell.sandbox;
     sandbox.run("queue set api-calls max_running=2").ok();
     for payload in ["a", "b", "c"] {

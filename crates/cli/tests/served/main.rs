@@ -10,6 +10,8 @@ mod changes;
 mod checks;
 #[path = "../cli/duplicates.rs"]
 mod duplicates;
+#[path = "../cli/groups.rs"]
+mod groups;
 #[path = "../cli/health.rs"]
 mod health;
 #[path = "../cli/json.rs"]

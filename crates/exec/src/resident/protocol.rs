@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use windlass_api::content::from_base64;
 use windlass_api::error::Error;
 use windlass_core::limits::FUTURE_MAX;
+use windlass_core::store::SnoozeScope;
 use windlass_core::{Due, QueueName};
 use windlass_worker::{Outcome, RetryWhen};
 
@@ -150,6 +151,7 @@ struct Fail {
 #[derive(Deserialize)]
 struct Snooze {
     after_ms: u64,
+    scope: Option<String>,
 }
 
 impl Message {
@@ -197,8 +199,11 @@ fn outcome(line_type: &str, line: &[u8]) -> Result<Outcome, String> {
         "done" => result(serde_json::from_slice(line).map_err(why)?).map(Outcome::Done),
         "fail" => Ok(failed(serde_json::from_slice(line).map_err(why)?)),
         _ => {
-            let Snooze { after_ms } = serde_json::from_slice(line).map_err(why)?;
-            Ok(Outcome::snooze(delay(after_ms)))
+            let Snooze { after_ms, scope } = serde_json::from_slice(line).map_err(why)?;
+            Ok(Outcome::Snooze {
+                due: Due::After(delay(after_ms)),
+                scope: snooze_scope(scope.as_deref())?,
+            })
         }
     }
 }
@@ -230,6 +235,15 @@ fn failed(fail: Fail) -> Outcome {
         error: error_text(fail.error),
         retry,
     }
+}
+
+/// What a snooze postpones.
+fn snooze_scope(text: Option<&str>) -> Result<SnoozeScope, String> {
+    let Some(text) = text else {
+        return Ok(SnoozeScope::Job);
+    };
+    SnoozeScope::from_text(text)
+        .ok_or_else(|| format!("unknown scope {text:?}; expected job, group or queue"))
 }
 
 fn delay(after_ms: u64) -> Duration {

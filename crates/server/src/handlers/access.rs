@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use windlass_api::request::{
     ApplySchedules, CommandWorker, Enqueue, EnqueueAll, FailWorker, Heartbeat, Leave, Pause,
-    QueueRequest, Register, Resume, Set,
+    PauseGroup, QueueRequest, Register, Resume, ResumeGroup, Set, SetGroup,
 };
 use windlass_api::{Code, PutSchedule, Request};
 use windlass_core::QueueName;
@@ -47,12 +47,15 @@ impl KnownQueues {
 }
 
 /// The ops that create a queue which does not exist.
-pub(super) const CREATING: [&str; 6] = [
+pub(super) const CREATING: [&str; 9] = [
     Enqueue::OP,
     EnqueueAll::OP,
     Set::OP,
     Pause::OP,
     Resume::OP,
+    SetGroup::OP,
+    PauseGroup::OP,
+    ResumeGroup::OP,
     PutSchedule::OP,
 ];
 

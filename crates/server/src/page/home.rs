@@ -111,10 +111,10 @@ fn write_queues(body: &mut String, queues: &[QueueReply]) {
     body.push_str("</tr></thead>\n<tbody>\n");
     for queue in queues.iter().take(QUEUES_MAX) {
         let name = escape(&queue.queue);
-        let paused = if queue.paused {
-            " <span class=\"tag\">paused</span>"
-        } else {
-            ""
+        let paused = match (queue.paused, queue.resting_ms) {
+            (true, _) => " <span class=\"tag\">paused</span>",
+            (false, Some(_)) => " <span class=\"tag\">resting</span>",
+            (false, None) => "",
         };
         let _ = write!(
             body,

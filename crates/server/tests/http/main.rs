@@ -13,6 +13,7 @@ mod events;
 mod export_import;
 mod fixture;
 mod framing;
+mod groups;
 mod hostile;
 mod limits;
 mod memory;

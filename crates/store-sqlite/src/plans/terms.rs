@@ -3,11 +3,12 @@
 use super::GROWING;
 
 /// Ends of the steps that find one row, or the rows of one claim. Further terms cost nothing there.
-const LOOKUPS: [&str; 6] = [
+const LOOKUPS: [&str; 7] = [
     "(rowid=?)",
     "INDEX job_id (queue=? AND id=?)",
     "INDEX sqlite_autoindex_schedule_1 (queue=? AND name=?)",
     "PRIMARY KEY (queue=? AND id=?)",
+    "PRIMARY KEY (queue=? AND name=?)",
     "PRIMARY KEY (queue=? AND number=?)",
     "PRIMARY KEY (queue=? AND owner=?)",
 ];

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use windlass_core::limits::CAUGHT_UP_MAX;
-use windlass_core::store::{Kind, Missed, Overlap, Rule, UniqueKey};
+use windlass_core::store::{GroupName, Kind, Missed, Overlap, Rule, UniqueKey};
 use windlass_core::time::as_ms;
 use windlass_core::{Bytes, Due, NewJob, Priority, Schedule, ScheduleName};
 
@@ -35,6 +35,7 @@ pub(super) fn write(schedule: &Schedule) -> String {
         ("set", schedule.set.clone()),
         ("priority", Some(job.priority.level().to_string())),
         ("kind", job.kind.as_ref().map(ToString::to_string)),
+        ("group", job.group.as_ref().map(ToString::to_string)),
         (
             "unique_key",
             job.unique_key.as_ref().map(ToString::to_string),
@@ -69,6 +70,7 @@ pub(super) fn read(name: ScheduleName, text: &str, payload: Bytes) -> Option<Sch
     let mut job = NewJob::new(payload);
     job.priority = Priority::new(field("priority")?.parse().ok()?).ok()?;
     job.kind = parse(field("kind"), |kind| Kind::new(kind).ok())?;
+    job.group = parse(field("group"), |group| GroupName::new(group).ok())?;
     job.unique_key = parse(field("unique_key"), |key| UniqueKey::new(key).ok())?;
     let hold = parse(field("unique_for"), |hold| hold.parse().ok())?;
     (job.unique_until, job.unique_for) = hold_of(hold).ok()?;
@@ -145,6 +147,7 @@ mod tests {
         let mut job = NewJob::new("full")
             .priority(Priority::new(2).unwrap())
             .kind(Kind::new("re=port").unwrap())
+            .group(GroupName::new("ten=ant").unwrap())
             .unique_key(UniqueKey::new("key").unwrap())
             .delay(Duration::ZERO)
             .expires(Due::After(Duration::from_secs(60)))

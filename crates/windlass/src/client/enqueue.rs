@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
-use windlass_core::store::{Headers, Kind, OnDuplicate, UniqueKey, UniqueUntil};
+use windlass_core::store::{GroupName, Headers, Kind, OnDuplicate, UniqueKey, UniqueUntil};
 use windlass_core::{
     Bytes, Due, Error, ErrorKind, JobId, NewJob, Priority, QueueName, Result, RetryPolicy,
     Timestamp,
@@ -166,6 +166,27 @@ impl<J> EnqueueBuilder<J> {
     pub fn priority(self, priority: u8) -> Self {
         self.with(|draft| {
             draft.job.priority = Priority::new(priority)?;
+            Ok(())
+        })
+    }
+
+    /// Sets the group (default: no group). The jobs of a group share its limits, and groups take turns.
+    ///
+    /// ```
+    /// use windlass::Client;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::connect("memory:").await?;
+    /// let job = client.enqueue_raw("imports", "orders.csv").group("acme").await?;
+    /// let job = client.get("imports", job.id().as_str()).await?.ok_or("it waits")?;
+    /// assert_eq!(job.group.ok_or("it has one")?.as_str(), "acme");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn group(self, group: &str) -> Self {
+        self.with(|draft| {
+            draft.job.group = Some(GroupName::new(group)?);
             Ok(())
         })
     }

@@ -167,7 +167,10 @@ impl Drain {
                 let failure = lease.failure(error).retry(retry);
                 store.fail(queue, vec![failure]).await?
             }
-            Outcome::Snooze(due) => store.snooze(queue, vec![lease.snooze(due)]).await?,
+            Outcome::Snooze { due, scope } => {
+                let snooze = lease.snooze(due).scope(scope);
+                store.snooze(queue, vec![snooze]).await?
+            }
             _ => store.release(queue, vec![lease]).await?,
         };
         Ok(status.into_iter().next().unwrap_or(OutcomeStatus::Gone))

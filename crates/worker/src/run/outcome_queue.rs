@@ -146,7 +146,7 @@ impl Waiting {
             bytes += match &ended.outcome {
                 Outcome::Done(result) => result.as_ref().map_or(0, Bytes::len),
                 Outcome::Failed { error, .. } => error.len(),
-                Outcome::Snooze(_) | Outcome::Release => 0,
+                Outcome::Snooze { .. } | Outcome::Release => 0,
             };
             bytes <= BATCH_BYTES_MAX
         };

@@ -102,7 +102,9 @@ async fn report(
                 failures.push(lease.failure(error).retry(store_retry(retry)), attempt);
             }
             Outcome::Release => releases.push(lease, attempt),
-            Outcome::Snooze(due) => snoozes.push(lease.snooze(due), attempt),
+            Outcome::Snooze { due, scope } => {
+                snoozes.push(lease.snooze(due).scope(scope), attempt);
+            }
         }
     }
     let name = queue.name();

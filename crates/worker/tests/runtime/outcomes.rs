@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_core::store::Reason;
+use windlass_core::store::{GroupName, Reason};
 use windlass_core::{Change, Due, JobState, LeaseTime, NewJob, RetryPolicy, Store, Target};
 use windlass_worker::{AttemptContext, Outcome, RetryWhen, StopReason};
 
@@ -19,6 +19,7 @@ async fn by_payload(context: AttemptContext) -> Outcome {
             error: "again later".to_owned(),
             retry: RetryWhen::At(Due::After(Duration::from_secs(3600))),
         },
+        "snooze_group" => Outcome::snooze_group(Due::After(Duration::from_secs(3600))),
         "snooze" => Outcome::snooze(Duration::from_secs(3600)),
         "panic" => panic!("boom"),
         "huge" => Outcome::Done(Some(vec![b'x'; 10 * 1024 * 1024].into())),
@@ -74,6 +75,32 @@ async fn each_outcome_is_stored_as_returned() {
         logged.error.unwrap(),
         "it broke\nlast log lines:\nabout to fail"
     );
+}
+
+#[tokio::test]
+async fn a_handler_that_snoozes_its_group_stops_the_group_and_no_other() {
+    let fixture = Fixture::new();
+    let job = |payload: &'static str, group: &str| {
+        let group = GroupName::new(group).unwrap();
+        NewJob::new(payload).group(group).keep_outcome()
+    };
+    let jobs = vec![
+        job("snooze_group", "acme"),
+        job("plain", "acme"),
+        job("plain", "globex"),
+    ];
+    let ids = fixture.enqueue_jobs(jobs).await;
+    let mut options = fixture.options();
+    options.concurrency = 1;
+    let worker = fixture.start(options, by_payload);
+
+    fixture.until_state(&ids[2], JobState::Succeeded).await;
+    let summary = worker.stop().await;
+
+    let (snoozed, behind) = (fixture.get(&ids[0]).await, fixture.get(&ids[1]).await);
+    assert_eq!((snoozed.state, snoozed.attempt), (JobState::Ready, 1));
+    assert_eq!(behind.state, JobState::Ready);
+    assert_eq!((summary.snoozed, summary.succeeded), (1, 1));
 }
 
 #[tokio::test]

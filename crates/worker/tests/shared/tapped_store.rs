@@ -10,10 +10,10 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use windlass_core::limits::Limits;
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
-    SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
-    WorkerRecord,
+    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
+    GroupRecord, Heartbeat, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill,
+    Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats,
+    Watch, WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
@@ -117,6 +117,9 @@ impl<T: Tap> Store for TappedStore<T> {
         change_schedule<'b, 'd>(queue: &'b QueueName, name: &'d ScheduleName, change: ScheduleChange) -> bool;
         schedule<'b, 'd>(queue: &'b QueueName, name: &'d ScheduleName) -> Option<ScheduleRecord>;
         schedules<'b>(queue: &'b QueueName, from: Option<Cursor>, limit: usize) -> Page<ScheduleRecord>;
+        set_group<'b, 'd>(queue: &'b QueueName, group: &'d GroupName, change: GroupChange) -> GroupRecord;
+        group<'b, 'd>(queue: &'b QueueName, group: &'d GroupName) -> Option<GroupRecord>;
+        groups<'b>(queue: &'b QueueName, from: Option<Cursor>, limit: usize) -> Page<GroupRecord>;
         register<>(worker: NewWorker) -> ();
         heartbeat<>(heartbeat: Heartbeat) -> WorkerCommand;
         leave<'b, 'd>(boot: &'b BootId, queue: Option<&'d QueueName>) -> u64;

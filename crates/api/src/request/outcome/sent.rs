@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::limits::truncate_message;
-use windlass_core::store::{Completion, Failure, Jitter, Retry, Snooze as CoreSnooze};
+use windlass_core::store::{Completion, Failure, Jitter, Retry, Snooze as CoreSnooze, SnoozeScope};
 use windlass_core::{Due, JobLease};
 
 use super::{CompletedJob, FailedJob, LeasedJob, Snooze};
@@ -65,6 +65,9 @@ impl From<CoreSnooze> for Snooze {
             token: snooze.lease.token.to_string(),
             delay,
             at,
+            scope: Some(snooze.scope)
+                .filter(|scope| *scope != SnoozeScope::Job)
+                .map(|scope| scope.to_string()),
         }
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, Heartbeat, LeaseStatus,
-    Limits, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange,
-    SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch, WorkerCommand,
-    WorkerRecord,
+    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
+    GroupRecord, Heartbeat, LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Ran,
+    Refill, Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze,
+    Stats, Watch, WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
@@ -273,6 +273,28 @@ impl Store for LoggedStore {
         limit: usize,
     ) -> Result<Page<ScheduleRecord>> {
         self.store.schedules(queue, from, limit).await
+    }
+
+    async fn set_group(
+        &self,
+        queue: &QueueName,
+        group: &GroupName,
+        change: GroupChange,
+    ) -> Result<GroupRecord> {
+        self.store.set_group(queue, group, change).await
+    }
+
+    async fn group(&self, queue: &QueueName, group: &GroupName) -> Result<Option<GroupRecord>> {
+        self.store.group(queue, group).await
+    }
+
+    async fn groups(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<GroupRecord>> {
+        self.store.groups(queue, from, limit).await
     }
 
     async fn register(&self, worker: NewWorker) -> Result<()> {

@@ -111,8 +111,9 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Ve
             format!("start a worker, for example `windlass exec {queue} CMD`"),
         ));
     }
+    let is_stopped = stats.is_paused || stats.resting_ms.is_some();
     let oldest = stats.oldest_ms.map(Duration::from_millis);
-    if let Some(age) = oldest.filter(|age| *age > WAIT_MAX && has_worker && !stats.is_paused) {
+    if let Some(age) = oldest.filter(|age| *age > WAIT_MAX && has_worker && !is_stopped) {
         let waited = duration::format(Duration::from_secs(age.as_secs()));
         let message = format!("the oldest job has waited {waited}; workers do not keep up");
         let fix = "start more workers, or run more jobs at once per worker with -j";

@@ -31,6 +31,7 @@ pub(in crate::commands) fn fields(job: &JobReply) -> Vec<(&'static str, Option<S
         ("error", job.error.clone()),
         ("kind", job.kind.clone()),
         ("priority", Some(job.priority.to_string())),
+        ("group", job.group.clone()),
         (
             "attempt",
             Some(format!("{} of {}", job.attempt, job.max_attempts)),

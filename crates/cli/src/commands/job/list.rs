@@ -123,12 +123,13 @@ fn print(jobs: &[JobReply], is_all: bool, output: &mut Output) {
             },
             format!("{}/{}", job.attempt, job.max_attempts),
             age_of(job, now),
+            job.group.clone().unwrap_or_default(),
             job.kind.clone().unwrap_or_default(),
             error(job),
         ]
     };
     let header = [
-        "queue", "id", "state", "priority", "attempt", "age", "kind", "error",
+        "queue", "id", "state", "priority", "attempt", "age", "group", "kind", "error",
     ];
     output.flexible_table(&header, jobs.iter().map(row).collect(), 2);
 }

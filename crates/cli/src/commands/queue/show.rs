@@ -26,7 +26,7 @@ impl Print for Vec<QueueReply> {
             row.extend(counts.map(|count| count.to_string()));
             row.extend([queue.pending, queue.schedules].map(some_or_empty));
             row.push(oldest(queue));
-            row.push(if queue.paused { "paused" } else { "" }.to_owned());
+            row.push(status(queue));
             row
         };
         let header =
@@ -49,6 +49,11 @@ impl Print for QueueReply {
         output.fields(vec![
             ("queue", Some(self.queue.clone())),
             ("paused", self.paused.then(|| "yes".to_owned())),
+            (
+                "resting",
+                self.resting_ms
+                    .map(|ms| duration::format(Duration::from_millis(ms))),
+            ),
             ("ready", number(self.ready)),
             ("by priority", by_priority),
             ("oldest ready", self.oldest_ms.map(|_| oldest(self))),
@@ -78,6 +83,15 @@ fn some_or_empty(count: u64) -> String {
         String::new()
     } else {
         count.to_string()
+    }
+}
+
+/// Why the queue hands out no jobs.
+fn status(queue: &QueueReply) -> String {
+    match queue.resting_ms.map(Duration::from_millis) {
+        _ if queue.paused => "paused".to_owned(),
+        Some(rest) => format!("resting for {}", duration::short(rest)),
+        None => String::new(),
     }
 }
 

@@ -100,6 +100,7 @@ impl Print for ScheduleReply {
             ("overlap", definition.overlap.clone()),
             ("set", self.definition.set.clone()),
             ("kind", job.kind.clone()),
+            ("group", job.group.clone()),
             (
                 "payload",
                 payload.map(|payload| String::from_utf8_lossy(&payload).into_owned()),

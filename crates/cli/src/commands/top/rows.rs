@@ -167,10 +167,10 @@ fn queue(it: &QueueNumbers) -> Row {
     let oldest = queue.oldest_ms.map(age).unwrap_or_default();
     Row {
         cells: vec![
-            if queue.paused {
-                format!("{name} (paused)")
-            } else {
-                name.clone()
+            match (queue.paused, queue.resting_ms) {
+                (true, _) => format!("{name} (paused)"),
+                (false, Some(ms)) => format!("{name} (resting {})", age(ms)),
+                (false, None) => name.clone(),
             },
             number(queue.ready),
             number(queue.scheduled),
@@ -183,7 +183,7 @@ fn queue(it: &QueueNumbers) -> Row {
         ],
         target: Some((name.clone(), None)),
         key: name,
-        tone: match (queue.dead, queue.paused) {
+        tone: match (queue.dead, queue.paused || queue.resting_ms.is_some()) {
             (1.., _) => Tone::Bad,
             (0, true) => Tone::Warning,
             (0, false) => Tone::Plain,

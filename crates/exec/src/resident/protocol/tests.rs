@@ -61,12 +61,17 @@ fn a_failure_has_an_error_and_a_retry_time() {
         ended(r#"{"type":"snooze","id":"1","after_ms":60000}"#),
         Outcome::snooze(Duration::from_secs(60))
     );
+    assert_eq!(
+        ended(r#"{"type":"snooze","id":"1","after_ms":60000,"scope":"group"}"#),
+        Outcome::snooze_group(Due::After(Duration::from_secs(60)))
+    );
 }
 
 #[test]
 fn an_invalid_reply_fails_the_attempt() {
     for line in [
         r#"{"type":"snooze","id":"1"}"#,
+        r#"{"type":"snooze","id":"1","after_ms":1,"scope":"all"}"#,
         r#"{"type":"fail","id":"1","after_ms":"soon"}"#,
         r#"{"type":"done","id":"1","result":1,"result_base64":""}"#,
         r#"{"type":"done","id":"1","result_base64":"?"}"#,

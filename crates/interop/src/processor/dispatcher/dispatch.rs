@@ -145,6 +145,7 @@ mod tests {
             payload: new.payload,
             headers: Headers::default(),
             priority: Priority::default(),
+            group: None,
             attempt: 1,
             expiries: 0,
             retry: new.retry,

@@ -67,6 +67,7 @@ fn job() -> ClaimedJob {
         kind: None,
         payload: Bytes::new(),
         headers: Headers::default(),
+        group: None,
         priority: Priority::default(),
         attempt: 1,
         expiries: 0,
