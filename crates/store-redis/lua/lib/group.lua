@@ -21,8 +21,11 @@ end
 
 -- An empty queue does not use groups any more: the fast scripts may work again.
 function group_lib.stop_groups()
+  if not uses_groups or next(touched) or redis.call('HLEN', k_groups) > 0 then
+    return
+  end
   -- The field with an empty name is no job.
-  if uses_groups and redis.call('HLEN', k_groups) == 0 and redis.call('HLEN', k_jobs) <= 1 and not next(touched) then
+  if redis.call('HLEN', k_jobs) - redis.call('HEXISTS', k_jobs, '') == 0 then
     redis.call('HDEL', k_state, GROUPS_FIELD)
     uses_groups, are_numbers_changed, is_dirty, stats[SCHEMA] = false, false, true, SCHEMA_VERSION
   end
