@@ -109,6 +109,8 @@ local function count(at, n)
   stats[at + 1] = stats[at + 1] + n
 end
 
+local write_groups -- in lib/group
+
 local function write_group_numbers()
   local texts = {}
   for i = 1, GROUP_NUMBERS do
