@@ -28,7 +28,7 @@ local DEDUP_FOR, DEDUP_MAX, REQUEUE, POISON_AFTER, KEEP_SUCCEEDED = 1, 2, 3, 4, 
 local SUCCEEDED_AGE, DEAD_AGE, CANCELLED_AGE = 6, 9, 12
 local MAX_RUNNING, RATE_COUNT, RATE_PERIOD, BURST = 15, 16, 17, 18 -- the period is in us
 local RULES_COUNT, RULES_BYTES = 18, 144
-local RULES_FORMAT = '<dddddddddddddddddd'
+local LIMITS_AT, RULES_FORMAT = 113, '<dddddddddddddddddd' -- the byte of MAX_RUNNING
 -- Without limits only the rules before them are stored, as stores did that have none.
 local UNLIMITED_COUNT, UNLIMITED_BYTES = 14, 112
 local UNLIMITED_FORMAT = '<dddddddddddddd'
