@@ -52,7 +52,7 @@ forget_calls()
 group_lib.settle_groups()
 group_lib.stop_groups()
 -- The next claim finds out what the fast scripts may do: nothing depends on this number for long.
-if stats[FULL_FROM] > 0 then
+if stats[FULL_FROM] ~= 0 then
   stats[FULL_FROM], is_dirty = 0, true
 end
 commit()

@@ -33,13 +33,13 @@ local function rebuild_stats()
   return stats
 end
 
--- Only list positions may be negative.
+-- Only list positions may be negative, and FULL_FROM of a queue with limits.
 local function is_valid(stats, i)
   local number = stats[i]
   if number ~= number or math.abs(number) == math.huge or number ~= math.floor(number) then
     return false
   end
-  return number >= 0 or (i >= LIST_BASE and i <= LIST_BASE + PRIORITY_LAST)
+  return number >= 0 or i == FULL_FROM or (i >= LIST_BASE and i <= LIST_BASE + PRIORITY_LAST)
 end
 
 local is_lost = not stored or #stored ~= STATS_BYTES

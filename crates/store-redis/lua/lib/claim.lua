@@ -154,11 +154,12 @@ do -- a script may have 200 locals at a time
   -- Lets the fast scripts work until something is due that they do not know, unless there is already.
   local function allow_fast()
     if stats[PAUSED] == 1 or stats[STALE_ENTRIES] > 0 or stats[SHORTEN_FROM] > 0 or rule(KEEP_SUCCEEDED) == KEEP_ALL
-      or is_limited() or uses_groups or rest_until > now or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
+      or uses_groups or rest_until > now or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
       return
     end
-    stats[FULL_FROM] = math.min(earliest_firing(), earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),
+    local from = math.min(earliest_firing(), earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),
       prune_time(k_succeeded, SUCCEEDED_AGE), prune_time(k_dead, DEAD_AGE), prune_time(k_cancelled, CANCELLED_AGE))
+    stats[FULL_FROM] = is_limited() and -from or from
     is_dirty = true
   end
 
@@ -182,7 +183,7 @@ do -- a script may have 200 locals at a time
       reply = register_waiter(request, reply)
     end
     local _, _, is_partial = prune(PAGE)
-    if stats[FULL_FROM] <= now and not is_partial then
+    if math.abs(stats[FULL_FROM]) <= now and not is_partial then
       allow_fast()
     end
     return reply
