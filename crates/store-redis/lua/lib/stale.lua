@@ -102,63 +102,66 @@ local function drop_stale_end(priority, at_head, room)
   return scanned, stats[STALE_ENTRIES] == 0
 end
 
--- Whether `count` entries of a list from position `from` are all current.
-local function are_current(priority, from, count)
-  for at = from, from + count - 1, STALE_PAGE do
-    local last = math.min(at + STALE_PAGE, from + count) - 1
-    local records = stale_records_of(split_entries(redis.call('LRANGE', k_ready[priority], at, last)))
-    for i = 1, #records do
-      if records[i] then
+local drop_all_stale
+do -- a script may have 200 locals at a time
+  -- Whether `count` entries of a list from position `from` are all current.
+  local function are_current(priority, from, count)
+    for at = from, from + count - 1, STALE_PAGE do
+      local last = math.min(at + STALE_PAGE, from + count) - 1
+      local records = stale_records_of(split_entries(redis.call('LRANGE', k_ready[priority], at, last)))
+      for i = 1, #records do
+        if records[i] then
+          return false
+        end
+      end
+    end
+    return true
+  end
+
+  -- Drops all stale entries at once if each list has its current entries, few in all, together at its head or its tail.
+  -- Returns whether it did.
+  drop_all_stale = function()
+    local cuts, stale, scanned = {}, 0, 0
+    for priority = 0, PRIORITY_LAST do
+      local length = redis.call('LLEN', k_ready[priority])
+      local suspects = redis.call('ZCOUNT', k_suspects, priority * SUSPECT_LANE, '(' .. digits((priority + 1) * SUSPECT_LANE))
+      local current = stats[READY + priority] - suspects
+      if length - current > 0 then
+        stale, scanned = stale + length - current, scanned + current
+        cuts[#cuts + 1] = { priority = priority, length = length, current = current }
+      end
+      if current < 0 or scanned > STALE_SCAN_MAX then
         return false
       end
     end
-  end
-  return true
-end
-
--- Drops all stale entries at once if each list has its current entries, few in all, together at its head or its tail.
--- Returns whether it did.
-local function drop_all_stale()
-  local cuts, stale, scanned = {}, 0, 0
-  for priority = 0, PRIORITY_LAST do
-    local length = redis.call('LLEN', k_ready[priority])
-    local suspects = redis.call('ZCOUNT', k_suspects, priority * SUSPECT_LANE, '(' .. digits((priority + 1) * SUSPECT_LANE))
-    local current = stats[READY + priority] - suspects
-    if length - current > 0 then
-      stale, scanned = stale + length - current, scanned + current
-      cuts[#cuts + 1] = { priority = priority, length = length, current = current }
-    end
-    if current < 0 or scanned > STALE_SCAN_MAX then
+    -- Otherwise the stats are wrong, which an audit repairs.
+    if stale == 0 or stale ~= stats[STALE_ENTRIES] then
       return false
     end
-  end
-  -- Otherwise the stats are wrong, which an audit repairs.
-  if stale == 0 or stale ~= stats[STALE_ENTRIES] then
-    return false
-  end
-  for i = 1, #cuts do
-    local cut = cuts[i]
-    cut.is_at_tail = are_current(cut.priority, cut.length - cut.current, cut.current)
-    if not cut.is_at_tail and not are_current(cut.priority, 0, cut.current) then
-      return false
+    for i = 1, #cuts do
+      local cut = cuts[i]
+      cut.is_at_tail = are_current(cut.priority, cut.length - cut.current, cut.current)
+      if not cut.is_at_tail and not are_current(cut.priority, 0, cut.current) then
+        return false
+      end
     end
-  end
-  for i = 1, #cuts do
-    local key, cut = k_ready[cuts[i].priority], cuts[i]
-    if cut.current == 0 then
-      redis.call('UNLINK', key)
-    elseif cut.is_at_tail then
-      redis.call('LTRIM', key, -cut.current, -1)
-    else
-      redis.call('LTRIM', key, 0, cut.current - 1)
+    for i = 1, #cuts do
+      local key, cut = k_ready[cuts[i].priority], cuts[i]
+      if cut.current == 0 then
+        redis.call('UNLINK', key)
+      elseif cut.is_at_tail then
+        redis.call('LTRIM', key, -cut.current, -1)
+      else
+        redis.call('LTRIM', key, 0, cut.current - 1)
+      end
+      if cut.is_at_tail then
+        stats[LIST_BASE + cut.priority] = stats[LIST_BASE + cut.priority] + cut.length - cut.current
+      end
     end
-    if cut.is_at_tail then
-      stats[LIST_BASE + cut.priority] = stats[LIST_BASE + cut.priority] + cut.length - cut.current
-    end
+    redis.call('UNLINK', k_ghosts)
+    stats[STALE_ENTRIES], is_dirty = 0, true
+    return true
   end
-  redis.call('UNLINK', k_ghosts)
-  stats[STALE_ENTRIES], is_dirty = 0, true
-  return true
 end
 
 -- Drops stale entries at both ends of all lists, within the bounds of one call. Returns how many.

@@ -17,12 +17,6 @@ local function earliest_firing()
   return has_schedules and earliest(k_firing, 0) or NEVER
 end
 
--- When time allows the next group to start (ms).
-local function group_opening()
-  local score = uses_groups and redis.call('ZRANGEBYSCORE', k_resting, '(' .. digits(now_us), '(inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-  return score and math.ceil(score / 1000) or NEVER
-end
-
 -- Registers a waiter, `NAME TAB SHORT TAB LONG` (ms). It asks again when its registration is over. If that is within
 -- SHORT for POLLERS_MIN other waiters, it is registered for LONG, otherwise for SHORT: so the next one always asks within
 -- the longest SHORT. Sets CLAIM_UNTIL in the reply to how long it is registered (ms), and CLAIM_NEXT to NEXT_DUE less the
@@ -46,7 +40,9 @@ local function register_waiter(request, reply)
   reply[CLAIM_UNTIL] = ms
   stats[WAITERS_UNTIL] = math.max(stats[WAITERS_UNTIL], now + ms)
   is_dirty = true
-  local due = math.min(earliest(k_scheduled, 0), earliest_firing(), opening(), group_opening())
+  local due = math.min(earliest(k_scheduled, 0), earliest_firing(), opening())
+  local group_opens = uses_groups and redis.call('ZRANGEBYSCORE', k_resting, '(' .. digits(now_us), '(inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  due = math.min(due, group_opens and math.ceil(group_opens / 1000) or NEVER)
   reply[CLAIM_NEXT] = due < NEVER and NEXT_DUE - math.max(0, due - now) or reply[CLAIM_NEXT]
   return reply
 end
