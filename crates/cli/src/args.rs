@@ -1,10 +1,10 @@
 //! The command line: commands, flags and their help. Values are checked later, by each command.
 
-mod groups;
 #[cfg(test)]
 mod help;
 pub(crate) mod hints;
 mod program;
+mod sections;
 mod values;
 
 use std::ffi::OsString;
@@ -173,7 +173,7 @@ impl Command {
 
 /// Returns the definition of the command line.
 pub(crate) fn command() -> clap::Command {
-    groups::apply(values::in_one_line(Cli::command()))
+    sections::apply(values::in_one_line(Cli::command()))
 }
 
 /// Parses a command line. An error comes with whether it has `--json` on it.
