@@ -42,12 +42,16 @@ impl Options {
             Store::Sqlite => &[
                 "test --release --package windlass-chaos --test crash sqlite -- --nocapture",
                 "test --release --package windlass-chaos --test schedules sqlite -- --nocapture",
+                "test --release --package windlass-chaos --test groups sqlite -- --nocapture \
+                 --test-threads 1",
                 "test --release --package windlass-chaos --test worker on_sqlite -- --nocapture \
                  --test-threads 1",
             ],
             Store::Redis => &[
                 "test --release --package windlass-chaos --test crash redis -- --nocapture",
                 "test --release --package windlass-chaos --test schedules redis -- --nocapture",
+                "test --release --package windlass-chaos --test groups redis -- --nocapture \
+                 --test-threads 1",
                 "test --release --package windlass-chaos --test worker on_redis -- --nocapture \
                  --test-threads 1",
                 "test --release --package windlass-store-redis --test faults -- --nocapture \

@@ -37,6 +37,8 @@ pub enum Event {
     Ordered(JobLease, JobOrder),
     /// Claimed a job of a schedule, which was created at this time, in milliseconds.
     Fired(JobId, u64),
+    /// The effect of a job happened at this time, in microseconds of the system clock.
+    Effect(JobLease, u64),
     /// About to renew all its leases.
     Renewing,
     /// The lease of this token was renewed.
@@ -113,6 +115,7 @@ impl fmt::Display for Event {
                 write!(f, "ordered {id} {token} {priority} {attempt} {expiries}")
             }
             Self::Fired(id, created_ms) => write!(f, "fired {id} {created_ms}"),
+            Self::Effect(JobLease { id, token }, at_us) => write!(f, "effect {id} {token} {at_us}"),
             Self::Renewing => f.write_str("renewing"),
             Self::Renewed(token) => write!(f, "renewed {token}"),
             Self::Completing(lease) => write!(f, "completing {} {}", lease.id, lease.token),
@@ -175,6 +178,10 @@ impl Event {
             "fired" => {
                 let (id, created_ms) = rest.split_once(' ')?;
                 Self::Fired(JobId::new(id).ok()?, created_ms.parse().ok()?)
+            }
+            "effect" => {
+                let (leased, at_us) = rest.rsplit_once(' ')?;
+                Self::Effect(lease(leased)?, at_us.parse().ok()?)
             }
             "renewing" => Self::Renewing,
             "renewed" => Self::Renewed(rest.parse().ok()?),
@@ -243,6 +250,7 @@ mod tests {
             "7 claimed a 12-0000beef",
             "7 ordered a 12-0000beef 5 2 1",
             "7 fired s@run-1 1700000000000",
+            "7 effect a 12-0000beef 1700000000000000",
             "8 renewing",
             "9 renewed 12-0000beef",
             "10 completing a 12-0000beef",

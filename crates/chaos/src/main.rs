@@ -9,7 +9,8 @@ use clap::{Parser, Subcommand};
 use windlass_chaos::roles::event_log::EventLog;
 use windlass_chaos::roles::stop::Stop;
 use windlass_chaos::roles::{
-    ActorContext, drainer, enqueuer, producer, racer, runtime_worker, scheduled, waiter, worker,
+    ActorContext, drainer, enqueuer, grouped, producer, racer, runtime_worker, scheduled, waiter,
+    worker,
 };
 use windlass_core::{LeaseTime, QueueName, Result, Store};
 use windlass_store_redis::RedisStore;
@@ -44,6 +45,8 @@ enum Role {
     RuntimeWorker(runtime_worker::Arguments),
     /// Fires and completes the jobs of schedules until asked to stop
     Scheduled,
+    /// Runs short jobs of groups, of which some fail, until asked to stop
+    Grouped(grouped::Arguments),
     /// Claims and completes until the queue is empty
     Drainer,
     /// Enqueues jobs one by one
@@ -87,6 +90,7 @@ async fn run(arguments: Arguments, events: &EventLog) -> Result<()> {
         Role::Worker(own) => worker::run(context, own, &Stop::on_end_of_input()).await,
         Role::RuntimeWorker(own) => runtime_worker::run(context, &arguments.store, own).await,
         Role::Scheduled => scheduled::run(context, &Stop::on_end_of_input()).await,
+        Role::Grouped(own) => grouped::run(context, own, &Stop::on_end_of_input()).await,
         Role::Drainer => drainer::run(context).await,
         Role::Sequential(own) => enqueuer::sequential(context, own).await,
         Role::Concurrent(own) => enqueuer::concurrent(context, own).await,

@@ -4,6 +4,7 @@ pub mod calls;
 pub mod drainer;
 pub mod enqueuer;
 pub mod event_log;
+pub mod grouped;
 pub mod producer;
 pub mod racer;
 pub mod runtime_worker;

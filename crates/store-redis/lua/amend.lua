@@ -100,7 +100,7 @@ amend = function(call_id, id, state, spec, value)
     replace_value(id, needs_care and string.char(NEEDS_CARE) .. string.sub(value, 2) or value, before)
   end
   if before[GROUP] and opts[GROUP] ~= before[GROUP] then
-    leave_slot(id, before)
+    group_lib.leave_slot(id, before)
   end
   if moves then
     remove_waiting(id, before, state)
@@ -117,7 +117,7 @@ amend = function(call_id, id, state, spec, value)
   else
     opts[DUE_AT] = due and digits(due) or opts[DUE_AT]
     if state == 'ready' and opts[GROUP] then
-      change_in_line(id, opts, before)
+      group_lib.change_in_line(id, opts, before)
     end
     save_in_place(id, state, opts, before)
   end

@@ -42,7 +42,7 @@ local function complete_all()
 end
 
 local request = ARGV[results_end + 8] and read_request(results_end + 1)
-if request and request.mode == AT_MOST_ONCE and (rule(MAX_RUNNING) >= 0 or max_running_of({}) >= 0) then
+if request and request.mode == AT_MOST_ONCE and (rule(MAX_RUNNING) >= 0 or group_lib.max_running_of({}) >= 0) then
   -- A clock that was set back is noticed all the same.
   commit()
   return 'conflict'

@@ -49,10 +49,10 @@ local expired = expire_waiting()
 local pruned, forgotten = prune(limit)
 local stale = drop_stale()
 forget_calls()
-settle_groups()
-stop_groups()
+group_lib.settle_groups()
+group_lib.stop_groups()
 -- The next claim finds out what the fast scripts may do: nothing depends on this number for long.
-if stats[FULL_FROM] > 0 then
+if stats[FULL_FROM] ~= 0 then
   stats[FULL_FROM], is_dirty = 0, true
 end
 commit()

@@ -22,9 +22,9 @@ elseif not packed or #packed ~= STATS_BYTES then
   return redis.error_reply('DAMAGED the stats of the queue are lost; run `windlass audit` of the version that wrote them')
 end
 local before = { struct.unpack(STATS_FORMAT, packed) }
-if before[SCHEMA] > SCHEMA_VERSION then
+if before[SCHEMA] > GROUPS_SCHEMA then
   return redis.error_reply('NEWER the queue has schema ' .. before[SCHEMA])
-elseif before[SCHEMA] == SCHEMA_VERSION then
+elseif before[SCHEMA] >= SCHEMA_VERSION then
   return { '', 0, before[PARTITIONS], 0 }
 end
 

@@ -53,8 +53,8 @@ local function purge_lines()
   local members = uses_groups and PAGE > scanned and redis.call('ZRANGE', k_lined, 0, PAGE - scanned - 1) or {}
   for i = 1, #members do
     local group, place, id = string.match(members[i], '^([^\t]*)\t(%d+)\t(.*)$')
-    local _, priority = read_place(place)
-    leave_line(touch_group(group), priority)
+    local _, priority = group_lib.read_place(place)
+    group_lib.leave_line(group_lib.touch_group(group), priority)
     removed[#removed + 1] = id
   end
   if #members > 0 then
@@ -87,7 +87,7 @@ for i = 1, #removed do
     redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
   end
   if opts[GROUP] then
-    leave_slot(id, opts)
+    group_lib.leave_slot(id, opts)
   end
   scheduled_by[i] = opts[IS_SCHEDULED] and opts
   stats[BYTES] = stats[BYTES] - payload_length(id) - redis.call('HSTRLEN', k_errors, id)

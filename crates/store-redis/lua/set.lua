@@ -54,7 +54,7 @@ local function conflict(slot_before)
   end
 end
 
-settle_groups()
+group_lib.settle_groups()
 local rate_before, before = limits()
 local groups_before, slot_before = group_limits(), rule(GROUP_SLOT)
 for i = texts_end + 1, #ARGV - 1, 2 do
@@ -91,7 +91,7 @@ local are_groups_changed = group_limits() ~= groups_before
 if are_groups_changed then
   groups = {}
   cut_group_rates()
-  settle_groups()
+  group_lib.settle_groups()
 end
 if after_change ~= before or are_groups_changed then
   work = math.max(1, startable())

@@ -14,7 +14,7 @@ local function rest(opts, scope, due)
     redis.call('HSET', k_state, REST_FIELD, digits(rest_until))
     need_full(0)
   else
-    local group = touch_group(opts[GROUP])
+    local group = group_lib.touch_group(opts[GROUP])
     group.rest_until = math.max(group.rest_until, due)
   end
 end

@@ -318,8 +318,8 @@ impl Stored {
         let dumps = groups.iter().map(dump);
         let is_shown = |dump: &GroupDump| dump.record.exists() || dump.rate_next_us.is_some();
         let dumps: Vec<_> = dumps.filter(is_shown).collect();
-        let has_record = |name: &&str| groups.iter().any(|group| group.name.as_str() == **name);
-        if lines.keys().chain(holders.keys()).all(|name| has_record(&name.as_str())) {
+        let mut names = lines.keys().chain(holders.keys());
+        if names.all(|name| groups.iter().any(|group| group.name.as_str() == name)) {
             return Ok(dumps);
         }
         Err(damaged("group", "missing record"))

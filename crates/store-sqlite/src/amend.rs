@@ -6,7 +6,8 @@ use windlass_core::time::as_ms;
 use windlass_core::{Bytes, Enqueued, Job, JobState, NewJob, Timestamp};
 
 use crate::error::{TxError, TxResult};
-use crate::row::{self, Blobs, INLINE_BYTES_MAX, JobMeta, NO_HOLDER};
+use crate::lane::NO_HOLDER;
+use crate::row::{self, Blobs, INLINE_BYTES_MAX, JobMeta};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 

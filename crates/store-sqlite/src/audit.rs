@@ -276,6 +276,7 @@ fn count(db: &Connection, queue: &QueueRow) -> TxResult<Counters> {
         ended: queue.counters.ended,
         turn: queue.counters.turn,
         ungrouped_turn: queue.counters.ungrouped_turn,
+        resting_until: queue.counters.resting_until,
         ..Counters::default()
     };
     db.rows(

@@ -6,8 +6,9 @@ use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, Page, Requeue};
 use windlass_core::{Bytes, Change, Filter, JobId, JobState, Target};
 
 use crate::error::TxResult;
+use crate::lane::{HOLDER, NO_HOLDER};
 use crate::read;
-use crate::row::{HOLDER, JobMeta, NO_HOLDER};
+use crate::row::JobMeta;
 use crate::sql::Sql;
 use crate::tombstone::Remembered;
 use crate::transaction::QueueTx;

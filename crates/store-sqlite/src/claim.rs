@@ -9,6 +9,7 @@ use windlass_core::time::as_ms;
 use windlass_core::{Claim, ClaimRequest, JobLease, JobState, Mode, Result, Timestamp, Token};
 
 use crate::error::TxResult;
+use crate::lane;
 use crate::pick::Picked;
 use crate::row::{self, JobMeta, token_of};
 use crate::sql::Sql;
@@ -201,7 +202,7 @@ impl QueueTx<'_> {
                 }
                 continue;
             };
-            let lane = row::lane_of(last.job.priority, last.job.expiries);
+            let lane = lane::lane_of(last.job.priority, last.job.expiries);
             self.db.run(
                 "UPDATE job SET state = 2, token_number = ?1, token_nonce = ?2, worker = ?3,
                                 started_at = ?4, accepted_at = ?5

@@ -16,6 +16,7 @@ use windlass_core::{
 use crate::SqliteStore;
 use crate::error::TxResult;
 use crate::group;
+use crate::lane;
 use crate::lease;
 use crate::read;
 use crate::row::{self, Blobs, job_id, read_id, token_of};
@@ -103,7 +104,7 @@ fn lanes(
             |row| read_id(row, 0),
         )
     };
-    let [suspects, others] = row::lanes(priority);
+    let [suspects, others] = lane::lanes(priority);
     Ok((lane(suspects)?, lane(others)?))
 }
 

@@ -6,8 +6,9 @@ use windlass_core::time::as_ms;
 use windlass_core::{Enqueued, JobId, JobState, NewJob};
 
 use crate::error::{TxError, TxResult};
+use crate::lane::{self, NO_HOLDER};
 use crate::read;
-use crate::row::{self, INLINE_BYTES_MAX, JobMeta, NAMED_BY_SCHEDULE, NO_HOLDER, state_number};
+use crate::row::{self, INLINE_BYTES_MAX, JobMeta, NAMED_BY_SCHEDULE, state_number};
 use crate::sql::Sql;
 use crate::tombstone::Remembered;
 use crate::transaction::QueueTx;
@@ -23,7 +24,7 @@ const INSERT: &str = "INSERT INTO job (queue, id, state, priority, position, att
 /// What has the id or the unique key of a new job.
 #[derive(Debug)]
 pub(crate) enum Existing {
-    Job(JobMeta),
+    Job(Box<JobMeta>),
     /// The reply that a tombstone remembers.
     Remembered(Enqueued),
 }
@@ -32,7 +33,11 @@ impl Existing {
     /// The reply to an enqueue that changes nothing.
     pub(crate) fn reply(self, level: DurabilityLevel) -> Enqueued {
         match self {
-            Self::Job(JobMeta { id, state, .. }) => Enqueued::Duplicate { id, state, level },
+            Self::Job(job) => Enqueued::Duplicate {
+                id: job.id,
+                state: job.state,
+                level,
+            },
             Self::Remembered(mut reply) => {
                 *reply.level_mut() = level;
                 reply
@@ -167,7 +172,7 @@ impl QueueTx<'_> {
     /// What has the id of `new` or, failing that, its unique key.
     pub(crate) fn existing(&self, new: &NewJob) -> TxResult<Option<Existing>> {
         if let Some(job) = self.find(&new.id)? {
-            return Ok(Some(Existing::Job(job)));
+            return Ok(Some(Existing::Job(Box::new(job))));
         }
         if let Some(reply) = self.remembered(Remembered::Id(&new.id))? {
             return Ok(Some(Existing::Remembered(reply)));
@@ -176,7 +181,7 @@ impl QueueTx<'_> {
             return Ok(None);
         };
         if let Some(job) = self.holder(key.as_str())? {
-            return Ok(Some(Existing::Job(job)));
+            return Ok(Some(Existing::Job(Box::new(job))));
         }
         let held = self.remembered(Remembered::Key(key.as_str()))?;
         Ok(held.map(Existing::Remembered))
@@ -201,7 +206,7 @@ impl QueueTx<'_> {
         let lane = if new.group.is_some() && self.queue.settings.group_slot.is_lane() {
             NO_HOLDER
         } else {
-            row::lane_of(new.priority, 0)
+            lane::lane_of(new.priority, 0)
         };
         let written = insert.execute(params![
             self.queue.key,

@@ -24,7 +24,8 @@ pub(crate) use self::dump::{dump, turns};
 use self::row::FirstJob;
 pub(crate) use self::row::GroupRow;
 use crate::error::TxResult;
-use crate::row::{HOLDER, JobMeta};
+use crate::lane::HOLDER;
+use crate::row::JobMeta;
 use crate::sql::Sql;
 use crate::transaction::{QueueRow, QueueTx};
 
@@ -129,12 +130,14 @@ impl QueueTx<'_> {
             self.groups.insert(name.clone(), group);
         }
         let new = || GroupRow::new(name.clone());
-        Ok(self.groups.entry(name.clone()).or_insert_with(new))
+        let group = self.groups.entry(name.clone()).or_insert_with(new);
+        group.is_changed = true;
+        Ok(group)
     }
 
     /// Writes the groups that this verb changed, each in its place.
     pub(crate) fn save_groups(&mut self) -> TxResult<()> {
-        for group in self.groups.values_mut() {
+        for group in self.groups.values_mut().filter(|group| group.is_changed) {
             let (settings, key) = (&self.queue.settings, self.queue.key);
             if group.ready > 0 && group.first == FirstJob::Unknown {
                 group.first = first_job(self.db, key, settings, &group.name)?;
@@ -142,6 +145,7 @@ impl QueueTx<'_> {
             group.place = group.find_place(settings, self.now);
             let is_removable = group.is_removable(settings, self.now);
             group.save(self.db, key, is_removable)?;
+            group.is_changed = false;
         }
         Ok(())
     }
@@ -171,6 +175,7 @@ impl QueueTx<'_> {
 
     /// Deletes groups that have had nothing left since a time in microseconds.
     pub(crate) fn forget_groups(&mut self, until_us: u64) -> TxResult<()> {
+        self.write_groups()?;
         let sql = "DELETE FROM job_group WHERE queue = ?1 AND forget_us <= ?2";
         self.db.run(sql, params![self.queue.key, until_us])?;
         Ok(())
@@ -184,6 +189,7 @@ impl QueueTx<'_> {
             if group.ready > 0 {
                 group.cut_rate(&self.queue.settings, self.now);
             }
+            group.is_changed = true;
             self.groups.insert(group.name.clone(), group);
         }
         self.write_groups()
@@ -264,6 +270,16 @@ fn first_job(
 pub(crate) fn next_opening(db: &Connection, queue: &QueueRow, now: Now) -> TxResult<Option<u64>> {
     if queue.is_paused || queue.counters.grouped_ready == 0 {
         return Ok(None);
+    }
+    if now.stepped_back {
+        // The next transaction finds the places of all groups again.
+        let all = GroupRow::select(db, "queue = ?1 ORDER BY name", [queue.key])?;
+        let waiting = all
+            .iter()
+            .filter(|group| group.ready > 0 && !group.is_paused);
+        let opening = waiting.map(|group| group.opens_us(&queue.settings));
+        let next = opening.filter(|opens_us| *opens_us > now.us).min();
+        return Ok(next.map(|opens_us| opens_us.div_ceil(1000)));
     }
     let next = "SELECT opens_us FROM job_group WHERE queue = ?1 AND opens_us > ?2
                 ORDER BY opens_us LIMIT 1";

@@ -7,7 +7,8 @@ use windlass_core::time::as_ms;
 use windlass_core::{JobId, JobLease, JobState, OutcomeStatus, Priority, Token};
 
 use crate::error::{TxError, TxResult};
-use crate::row::{self, HOLDER, JobMeta, NO_HOLDER, job_id, sql_number};
+use crate::lane::{self, HOLDER, NO_HOLDER};
+use crate::row::{JobMeta, job_id, sql_number};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
@@ -73,7 +74,7 @@ impl QueueTx<'_> {
     /// slot come before those that do not.
     pub(crate) fn lane_in_line(&self, job: &JobMeta) -> i64 {
         if job.group.is_none() || !self.queue.settings.group_slot.is_lane() {
-            row::lane_of(job.priority, job.expiries)
+            lane::lane_of(job.priority, job.expiries)
         } else if job.lane == HOLDER {
             HOLDER
         } else {

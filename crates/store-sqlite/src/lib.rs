@@ -23,11 +23,11 @@
 //! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
 //! them together; `reader` reads; both have a `time_limit`. `wakeup` notifies other processes through
 //! sockets in a `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and
-//! `sql` runs a statement, and `row` maps a stored job (tests limit the statements: `plans`, `steps`). Each verb has a file:
+//! `sql` runs a statement, `row` maps a stored job, `lane` orders ready jobs (tests limit the statements: `plans`, `steps`). Each verb has a file:
 //! `enqueue` (and `amend`, `tombstone`), `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`, `schedule`; `group` and `limit` decide
 //! what a claim may start; `reap`, `finish`,
 //! `maintenance` and `audit` run without a request for a particular job. `read` serves readers,
-//! `workers` is the registry, `store` implements the contract, `error` maps errors of SQLite.
+//! `workers` is the registry, `store` implements the contract by running each `verb` in a transaction, `error` maps errors of SQLite.
 
 mod amend;
 mod audit;
@@ -41,6 +41,7 @@ mod error;
 mod file;
 mod finish;
 mod group;
+mod lane;
 mod lease;
 mod limit;
 mod maintenance;
@@ -68,6 +69,7 @@ mod store;
 mod time_limit;
 mod tombstone;
 mod transaction;
+mod verb;
 mod wakeup;
 mod workers;
 mod write_lock;

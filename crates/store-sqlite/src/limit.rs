@@ -20,7 +20,7 @@ impl QueueRow {
 
     /// How many jobs may be claimed now.
     pub(crate) fn allowed(&self, now: Now) -> usize {
-        if self.resting_until > now.ms().as_ms() {
+        if self.counters.resting_until > now.ms().as_ms() {
             return 0;
         }
         let rate = self.settings.rate_limit();
@@ -33,7 +33,7 @@ impl QueueRow {
     pub(crate) fn opens_at(&self, now: Now) -> Option<u64> {
         let limit = self.settings.rate_limit();
         let opens_us = limit.map_or(0, |limit| limit.opens_at(self.rate_next_us));
-        let opens_us = opens_us.max(self.resting_until.saturating_mul(1000));
+        let opens_us = opens_us.max(self.counters.resting_until.saturating_mul(1000));
         let is_awaited = self.has_ready() && !self.is_paused && opens_us > now.us;
         is_awaited.then(|| opens_us.div_ceil(1000))
     }

@@ -117,8 +117,8 @@ impl QueueTx<'_> {
                 tx.leave_claim(&job, Snoozed)?;
                 match (scope, &job.group) {
                     (SnoozeScope::Queue, _) => {
-                        let resting_until = tx.queue.resting_until;
-                        tx.queue.resting_until = resting_until.max(until.as_ms());
+                        let resting_until = &mut tx.queue.counters.resting_until;
+                        *resting_until = until.as_ms().max(*resting_until);
                     }
                     (SnoozeScope::Group, Some(group)) => tx.rest_group(group, until)?,
                     (SnoozeScope::Job | SnoozeScope::Group, _) => {

@@ -9,6 +9,7 @@ use windlass_core::{ClaimRequest, Priority, Timestamp};
 
 use crate::claim::LeaseRow;
 use crate::error::TxResult;
+use crate::lane;
 use crate::row::{self, JobMeta};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
@@ -57,7 +58,7 @@ impl QueueTx<'_> {
         let (mut expired, mut bytes) = (0, 0);
         for priority in Priority::all() {
             // Jobs already picked stay in the lane, and are counted, until they are marked as running.
-            let [suspects, others] = row::lanes(priority);
+            let [suspects, others] = lane::lanes(priority);
             let (mut after, mut here) = if may_pick_suspect {
                 ((suspects, i64::MIN), 0)
             } else {
@@ -77,7 +78,7 @@ impl QueueTx<'_> {
                     if is_suspect && !picked.is_empty() {
                         return Ok(picked);
                     }
-                    after = (row::lane_of(priority, next.job.expiries), next.position);
+                    after = (lane::lane_of(priority, next.job.expiries), next.position);
                     if self.end_if_expired(&next)? {
                         expired += 1;
                         continue;

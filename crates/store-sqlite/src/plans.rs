@@ -2,6 +2,7 @@
 //!
 //! In tests each connection records its statements; their query plans are checked afterwards.
 
+mod groups;
 mod limits;
 mod terms;
 
@@ -156,6 +157,7 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
     }
     schedules(store, &q, clock).await?;
     limits::run(store, clock).await?;
+    groups::run(store, clock).await?;
     read(store, &q).await?;
     store.purge(&q).await?;
     store.delete_queue(&q).await?;

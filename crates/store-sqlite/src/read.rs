@@ -12,6 +12,7 @@ use windlass_core::{Error, Filter, Job, JobId, JobState, Priority, QueueName, Ti
 
 use crate::error::TxResult;
 use crate::group;
+use crate::lane;
 use crate::row::{self, Blobs, state_number};
 use crate::schedule;
 use crate::sql::Sql;
@@ -279,7 +280,7 @@ pub(crate) fn stats(
     let now = now.ms();
     let mut stats = queue.counters.stats(now);
     stats.is_paused = queue.is_paused;
-    let rest_ms = queue.resting_until.checked_sub(now.as_ms());
+    let rest_ms = queue.counters.resting_until.checked_sub(now.as_ms());
     stats.resting_ms = rest_ms.filter(|rest_ms| *rest_ms > 0);
     let oldest = oldest_due(db, &queue)?;
     stats.oldest_ms = oldest.map(|due_at| now.as_ms().saturating_sub(due_at));
@@ -308,7 +309,7 @@ fn oldest_due(db: &Connection, queue: &QueueRow) -> TxResult<Option<u64>> {
     let mut heads = Vec::new();
     let ready = Priority::all().zip(queue.counters.ready);
     for (priority, _) in ready.filter(|(_, ready)| *ready > 0) {
-        for lane in row::lanes(priority) {
+        for lane in lane::lanes(priority) {
             heads.extend(db.value::<u64>(head, params![queue.key, lane])?);
         }
     }

@@ -23,7 +23,6 @@ const UPGRADE: &str = concat!(
      ALTER TABLE job ADD COLUMN unique_for_ms INTEGER;
      ALTER TABLE tombstone ADD COLUMN job TEXT;
      ALTER TABLE tombstone ADD COLUMN reply TEXT;
-     ALTER TABLE queue ADD COLUMN resting_until INTEGER NOT NULL DEFAULT 0;
      ALTER TABLE job ADD COLUMN group_name TEXT;
      DROP INDEX job_ready;
      UPDATE job SET lane = lane + 2 * (priority - 5) WHERE state = 1 AND priority <> 5;
@@ -36,7 +35,6 @@ const DOWNGRADE: &str = "ALTER TABLE queue DROP COLUMN fires_at;
     ALTER TABLE job DROP COLUMN unique_for_ms;
     ALTER TABLE tombstone DROP COLUMN job;
     ALTER TABLE tombstone DROP COLUMN reply;
-    ALTER TABLE queue DROP COLUMN resting_until;
     DROP INDEX job_ready;
     ALTER TABLE job DROP COLUMN group_name;
     CREATE INDEX job_ready ON job (queue, priority, lane, position) WHERE state = 1;

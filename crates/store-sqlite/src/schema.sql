@@ -12,8 +12,7 @@ CREATE TABLE queue (
     back       INTEGER NOT NULL,
     stats      TEXT NOT NULL,      -- counters, in the order of stats.rs; empty if the queue is deleted
     fires_at   INTEGER,            -- when the next instant of its schedules is due
-    rate_next_us INTEGER NOT NULL DEFAULT 0,  -- when the next claim is on schedule, microseconds; 0 without a rate
-    resting_until INTEGER NOT NULL DEFAULT 0  -- until when a snooze keeps all its jobs back
+    rate_next_us INTEGER NOT NULL DEFAULT 0   -- when the next claim is on schedule, microseconds; 0 without a rate
 ) STRICT;
 
 CREATE TABLE job (
@@ -22,7 +21,7 @@ CREATE TABLE job (
     id            TEXT NOT NULL,
     state         INTEGER NOT NULL,  -- -1 pending, 0 scheduled, 1 ready, 2 running, 3 succeeded, 4 dead, 5 cancelled
     priority      INTEGER NOT NULL,
-    lane          INTEGER NOT NULL,  -- order of ready jobs: priority, then suspects; see row.rs
+    lane          INTEGER NOT NULL,  -- order of ready jobs: priority, then suspects; see lane.rs
     position      INTEGER NOT NULL,  -- order within the lane
     attempt       INTEGER NOT NULL,
     expiries      INTEGER NOT NULL,

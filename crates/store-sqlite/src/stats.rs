@@ -39,6 +39,8 @@ pub(crate) struct Counters {
     /// The last turn of any group, and of the jobs without a group.
     pub(crate) turn: u64,
     pub(crate) ungrouped_turn: u64,
+    /// Until when a snooze lets the queue rest. Not a column: that would cost every call.
+    pub(crate) resting_until: u64,
 }
 
 /// Finished jobs of one state.
@@ -67,6 +69,7 @@ impl Counters {
             .chain([&mut self.held_keys])
             .chain([&mut self.grouped_ready, &mut self.grouped_running])
             .chain([&mut self.turn, &mut self.ungrouped_turn])
+            .chain([&mut self.resting_until])
     }
 
     /// Adds the difference between counted and stored values of an earlier snapshot.

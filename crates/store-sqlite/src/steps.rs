@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::store::{PlannedInstant, Refill, Rule};
+use windlass_core::store::{GroupName, PlannedInstant, Refill, Rule};
 use windlass_core::{
     BootId, ClaimRequest, JobLease, ManualClock, NewJob, QueueName, Schedule, ScheduleName, Store,
     Timestamp,
@@ -14,9 +14,12 @@ use windlass_core::{
 
 use crate::{Options, SqliteStore, Synchronous};
 
+/// Statements and steps.
+type Cost = (i32, i32);
+
 thread_local! {
     /// Statements and steps of this thread, which is the writer of one store.
-    static COST: Cell<(i32, i32)> = const { Cell::new((0, 0)) };
+    static COST: Cell<Cost> = const { Cell::new((0, 0)) };
     /// The steps of each statement so far; SQLite counts them per prepared statement.
     static TOTALS: RefCell<BTreeMap<String, i32>> = const { RefCell::new(BTreeMap::new()) };
 }
@@ -31,14 +34,24 @@ pub(crate) fn record(sql: &str, total: i32) {
 }
 
 /// Returns the cost since the last time, including a `BEGIN` and a `COMMIT` of its own.
-async fn take(store: &SqliteStore) -> (i32, i32) {
+async fn take(store: &SqliteStore) -> Cost {
     let taken = store.writer.write(0, |_| Ok(COST.take())).await;
     taken.unwrap()
 }
 
 /// Returns the statements and steps of a call that enqueues `batch` jobs, and of one that completes as many
 /// and claims the next, in a queue with some settings, and schedules that are not due.
-async fn measure(batch: usize, schedules: usize, settings: &[&str]) -> [(i32, i32); 2] {
+async fn measure(batch: usize, schedules: usize, settings: &[&str]) -> [Cost; 2] {
+    measure_groups(batch, schedules, settings, None).await
+}
+
+/// The same with the jobs of each call in some groups.
+async fn measure_groups(
+    batch: usize,
+    schedules: usize,
+    settings: &[&str],
+    groups: Option<Groups>,
+) -> [Cost; 2] {
     let folder = tempfile::tempdir().unwrap();
     let options = Options {
         clock: Arc::new(ManualClock::new(Timestamp::from_ms(1_000_000_000))),
@@ -47,10 +60,16 @@ async fn measure(batch: usize, schedules: usize, settings: &[&str]) -> [(i32, i3
     };
     let store = SqliteStore::open(&folder.path().join("jobs.db"), options).unwrap();
     let (queue, boot) = (QueueName::new("mail").unwrap(), BootId::generate());
-    let jobs = || (0..batch).map(|_| NewJob::new("dear Ann")).collect();
+    let job = |n: usize| {
+        let mut job = NewJob::new("dear Ann");
+        job.group = groups.map(|groups| group_name(n % groups.per_call));
+        job
+    };
+    let jobs = || (0..batch).map(job).collect();
     let request = |seq| ClaimRequest::worker(boot.clone(), seq, batch);
     store.enqueue(&queue, jobs()).await.unwrap();
     put_schedules(&store, &queue, schedules).await;
+    fill_groups(&store, &queue, groups).await;
     let settings = settings.iter().map(|setting| setting.parse().unwrap());
     store.set(&queue, settings.collect()).await.unwrap();
     take(&store).await;
@@ -70,6 +89,27 @@ async fn measure(batch: usize, schedules: usize, settings: &[&str]) -> [(i32, i3
     let exchanged = take(&store).await;
 
     [enqueued, exchanged].map(|(statements, steps)| (statements - own.0, steps - own.1))
+}
+
+/// Groups of the jobs of one call, and of other jobs.
+#[derive(Clone, Copy)]
+struct Groups {
+    per_call: usize,
+    others: usize,
+}
+
+fn group_name(n: usize) -> GroupName {
+    GroupName::new(format!("group {n}")).unwrap()
+}
+
+/// Enqueues a job in each of the other groups.
+async fn fill_groups(store: &SqliteStore, queue: &QueueName, groups: Option<Groups>) {
+    let others = groups.map_or(0, |groups| groups.others);
+    let names: Vec<_> = (0..others).map(|n| group_name(n + 1000)).collect();
+    for page in names.chunks(1000) {
+        let jobs = page.iter().map(|name| NewJob::new("x").group(name.clone()));
+        store.enqueue(queue, jobs.collect()).await.unwrap();
+    }
 }
 
 /// Puts schedules that fire in the next minute.
@@ -107,6 +147,40 @@ async fn limits_cost_a_claim_no_statement_and_no_step() {
 }
 
 #[tokio::test]
+async fn the_number_of_groups_costs_a_claim_nothing() {
+    let measure = async |others| {
+        let per_call = 5;
+        let groups = Some(Groups { per_call, others });
+        measure_groups(10, 0, &[], groups).await
+    };
+    assert_eq!(measure(100).await, measure(100_000).await);
+}
+
+/// Jobs and groups per call, and the most that a call may take, in queues with and without limits of groups.
+const GROUP_BUDGETS: [(usize, usize, [Cost; 2]); 3] = [
+    (1, 1, [(7, 285), (23, 840)]),
+    (50, 10, [(74, 6_350), (215, 12_800)]),
+    (50, 50, [(154, 11_000), (366, 22_300)]),
+];
+
+#[tokio::test]
+async fn claims_in_turn_take_few_statements_and_steps() {
+    let limits = [
+        "group_max_running=100",
+        "group_rate=1000/1s",
+        "group_burst=1000",
+    ];
+    for (batch, per_call, budget) in GROUP_BUDGETS {
+        for settings in [&limits[..], &[]] {
+            let others = 0;
+            let groups = Some(Groups { per_call, others });
+            let cost = measure_groups(batch, 0, settings, groups).await;
+            assert_within(cost, budget, &format!("{batch} jobs in {per_call} groups"));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_wait_for_jobs_claims_once_before_and_once_after() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&folder.path().join("jobs.db"), Options::default()).unwrap();
@@ -133,7 +207,7 @@ async fn a_wait_for_jobs_claims_once_before_and_once_after() {
 /// Jobs per call, and the most that a call which enqueues, and one which completes and claims, may take. The
 /// steps have a few percent of slack for other versions of SQLite. The column `unique_for_ms` is one step
 /// of a job that is enqueued, and four of a job that is completed and replaced by the next.
-const BUDGETS: [(usize, [(i32, i32); 2]); 2] = [
+const BUDGETS: [(usize, [Cost; 2]); 2] = [
     (1, [(5, 165), (16, 530)]),
     (50, [(54, 5_150), (114, 9_650)]),
 ];
@@ -142,12 +216,15 @@ const BUDGETS: [(usize, [(i32, i32); 2]); 2] = [
 async fn hot_calls_take_few_statements_and_steps() {
     for (batch, budget) in BUDGETS {
         let cost = measure(batch, 0, &[]).await;
-        let is_within = |((statements, steps), most): ((i32, i32), (i32, i32))| {
-            statements <= most.0 && steps <= most.1
-        };
-        assert!(
-            cost.into_iter().zip(budget).all(is_within),
-            "{batch} jobs per call: {cost:?} statements and steps, budget {budget:?}"
-        );
+        assert_within(cost, budget, &format!("{batch} jobs per call"));
     }
+}
+
+fn assert_within(cost: [Cost; 2], budget: [Cost; 2], what: &str) {
+    let is_within =
+        |((statements, steps), most): (Cost, Cost)| statements <= most.0 && steps <= most.1;
+    assert!(
+        cost.into_iter().zip(budget).all(is_within),
+        "{what}: {cost:?} statements and steps, budget {budget:?}"
+    );
 }

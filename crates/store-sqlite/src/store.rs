@@ -19,11 +19,10 @@ use windlass_core::{
 use crate::SqliteStore;
 use crate::audit::{self, AuditStage};
 use crate::claim::ClaimStep;
-use crate::error::TxResult;
 use crate::group;
 use crate::read;
 use crate::schedule;
-use crate::transaction::{QueueRow, QueueTx, Tx};
+use crate::transaction::QueueRow;
 use crate::workers;
 
 #[async_trait]
@@ -186,7 +185,7 @@ impl Store for SqliteStore {
         self.on_created_queue(queue, move |tx| {
             tx.queue.is_paused = is_paused;
             if !is_paused {
-                tx.queue.resting_until = 0;
+                tx.queue.counters.resting_until = 0;
                 tx.announce_work();
             }
             tx.changed();
@@ -385,39 +384,5 @@ impl Store for SqliteStore {
 
     fn limits(&self) -> Limits {
         self.options.limits
-    }
-}
-
-impl SqliteStore {
-    /// Runs a verb in a transaction.
-    async fn write<T: Send + 'static>(
-        &self,
-        verb: impl FnMut(&mut Tx<'_>) -> TxResult<T> + Send + 'static,
-    ) -> Result<T> {
-        self.writer.write(0, verb).await
-    }
-
-    /// Runs a verb on one queue in one transaction. A missing queue is empty.
-    async fn on_queue<T: Send + 'static>(
-        &self,
-        queue: &QueueName,
-        mut verb: impl FnMut(&mut QueueTx<'_>) -> TxResult<T> + Send + 'static,
-    ) -> Result<T> {
-        let queue = queue.clone();
-        self.write(move |tx| tx.on_queue(&queue, &mut verb)).await
-    }
-
-    /// Runs a verb on one queue in one transaction. A missing queue is created.
-    async fn on_created_queue<T: Send + 'static>(
-        &self,
-        queue: &QueueName,
-        mut verb: impl FnMut(&mut QueueTx<'_>) -> TxResult<T> + Send + 'static,
-    ) -> Result<T> {
-        let queue = queue.clone();
-        self.write(move |tx| {
-            tx.create_queue(&queue)?;
-            tx.on_queue(&queue, &mut verb)
-        })
-        .await
     }
 }

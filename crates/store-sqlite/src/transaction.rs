@@ -51,8 +51,6 @@ pub(crate) struct QueueRow {
     pub(crate) fires_at: Option<u64>,
     /// The number of the rate limit.
     pub(crate) rate_next_us: u64,
-    /// Until when a snooze lets the queue rest, in milliseconds.
-    pub(crate) resting_until: u64,
     is_dirty: bool,
 }
 
@@ -187,7 +185,7 @@ impl<'a> Tx<'a> {
         }
         // Its last token stays, so that no number is issued twice if it is created again.
         let clear = "UPDATE queue SET settings = '', is_paused = 0, mark_us = 0, front = 0, back = 0, stats = '',
-                                      rate_next_us = 0, resting_until = 0
+                                      rate_next_us = 0
                      WHERE key = ?1";
         self.db.run(clear, [key])?;
         self.queues[index] = QueueRow::empty(name.clone(), NOT_STORED);
@@ -231,7 +229,6 @@ impl QueueRow {
             counters: Counters::default(),
             fires_at: None,
             rate_next_us: 0,
-            resting_until: 0,
             is_dirty: false,
         }
     }
@@ -239,7 +236,7 @@ impl QueueRow {
     pub(crate) fn find(db: &Connection, name: &QueueName) -> TxResult<Option<Self>> {
         let stored = db.first(
             "SELECT key, settings, is_paused, mark_us, last_token, front, back, stats, fires_at,
-                    rate_next_us, resting_until
+                    rate_next_us
              FROM queue WHERE name = ?1 AND stats > ''",
             [name.as_str()],
             |row| {
@@ -258,7 +255,6 @@ impl QueueRow {
                 queue.fires_at = row.get(8)?;
                 // A negative number is in the past, as 0 is.
                 queue.rate_next_us = row.get::<_, i64>(9)?.max(0).cast_unsigned();
-                queue.resting_until = row.get::<_, i64>(10)?.max(0).cast_unsigned();
                 Ok(queue)
             },
         )?;
@@ -287,7 +283,7 @@ impl QueueRow {
     fn save(&self, db: &Connection) -> TxResult<()> {
         db.run(
             "UPDATE queue SET is_paused = ?2, mark_us = ?3, last_token = ?4, front = ?5, back = ?6,
-                              stats = ?7, fires_at = ?8, rate_next_us = ?9, resting_until = ?10
+                              stats = ?7, fires_at = ?8, rate_next_us = ?9
              WHERE key = ?1",
             params![
                 self.key,
@@ -299,7 +295,6 @@ impl QueueRow {
                 self.counters.write(),
                 self.fires_at,
                 self.rate_next_us,
-                self.resting_until,
             ],
         )?;
         Ok(())

@@ -15,7 +15,11 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use windlass_core::{Claim, ClaimRequest, Clock, JobLease, NewJob, QueueName, Store, SystemClock};
+use windlass_core::notification::Notification;
+use windlass_core::store::GroupChange;
+use windlass_core::{
+    Claim, ClaimRequest, Clock, JobLease, JobState, NewJob, QueueName, Store, SystemClock,
+};
 use windlass_store_sqlite::{Options, SqliteStore, Synchronous};
 
 const ROUNDS: usize = 5;
@@ -49,11 +53,21 @@ fn queue() -> QueueName {
 
 /// Creates a store with limits and some ready jobs.
 async fn limited(settings: &[&str]) -> (TempDir, Arc<SqliteStore>) {
+    limited_group(settings, None).await
+}
+
+/// The same with jobs of a group.
+async fn limited_group(settings: &[&str], group: Option<&str>) -> (TempDir, Arc<SqliteStore>) {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&folder.path().join("jobs.db"), Arc::new(SystemClock));
     let settings = settings.iter().map(|setting| setting.parse().unwrap());
     store.set(&queue(), settings.collect()).await.unwrap();
-    let jobs = (0..5).map(|_| NewJob::new("x")).collect();
+    let jobs = (0..5).map(|_| {
+        let mut job = NewJob::new("x");
+        job.group = group.map(|group| group.parse().unwrap());
+        job
+    });
+    let jobs = jobs.collect();
     store.enqueue(&queue(), jobs).await.unwrap();
     (folder, store)
 }
@@ -162,4 +176,77 @@ async fn a_waiting_claim_that_gets_a_slot_learns_when_the_rate_opens() {
         after.push(between(&first, &third));
     }
     assert_opened(&after, Duration::from_millis(250));
+}
+
+#[tokio::test]
+async fn a_waiting_claim_starts_when_another_connection_frees_a_slot_of_a_group() {
+    let mut delays = Vec::new();
+    for slot in ["group_slot=run", "group_slot=job", "group_slot=success"].repeat(2) {
+        let (folder, store) = limited_group(&[slot, "group_max_running=1"], Some("g")).await;
+        let running = claim(&store).await;
+        let waiting = start_waiting(&folder).await;
+
+        complete(&store, &running, None).await;
+
+        let completed_at = Instant::now();
+        let (_, claimed_at) = waiting.await.unwrap();
+        delays.push(claimed_at.saturating_duration_since(completed_at));
+    }
+    assert!(*delays.iter().min().unwrap() < DELAY_MAX, "{delays:?}");
+}
+
+#[tokio::test]
+async fn a_waiting_claim_starts_when_another_connection_resumes_a_group() {
+    let mut delays = Vec::new();
+    for _ in 0..ROUNDS {
+        let (folder, store) = limited_group(&[], Some("g")).await;
+        let pause = |is_paused| GroupChange {
+            is_paused: Some(is_paused),
+            ..GroupChange::default()
+        };
+        let group = "g".parse().unwrap();
+        let paused = store.set_group(&queue(), &group, pause(true)).await;
+        paused.unwrap();
+        let waiting = start_waiting(&folder).await;
+
+        let resumed = store.set_group(&queue(), &group, pause(false)).await;
+
+        let resumed_at = Instant::now();
+        resumed.unwrap();
+        let (_, claimed_at) = waiting.await.unwrap();
+        delays.push(claimed_at.saturating_duration_since(resumed_at));
+    }
+    assert!(*delays.iter().min().unwrap() < DELAY_MAX, "{delays:?}");
+}
+
+#[tokio::test]
+async fn a_waiting_claim_starts_when_the_closed_rate_of_a_group_opens() {
+    let mut after = Vec::new();
+    for _ in 0..ROUNDS {
+        let (folder, store) = limited_group(&["group_rate=10/1s"], Some("g")).await;
+        let first = claim(&store).await;
+
+        let (second, _) = start_waiting(&folder).await.await.unwrap();
+
+        after.push(between(&first, &second));
+    }
+    assert_opened(&after, Duration::from_millis(100));
+}
+
+/// A call that completes a job and claims the next wakes others only if it leaves them a job.
+#[tokio::test]
+async fn a_slot_of_a_group_that_the_same_call_takes_again_wakes_nobody() {
+    let (_folder, store) = limited_group(&["group_max_running=1"], Some("g")).await;
+    let running = claim(&store).await;
+    let mut watch = store.watch(&[queue()]).await.unwrap();
+
+    let next = complete(&store, &running, Some(ClaimRequest::single(1))).await;
+
+    // The next call announces work, as the first notification of its kind.
+    complete(&store, &next.unwrap(), None).await;
+    let mut ended = 0;
+    while let Some(Notification::Event(_, _, state)) = watch.next().await {
+        ended += u32::from(state == JobState::Succeeded);
+    }
+    assert_eq!(ended, 2);
 }

@@ -11,6 +11,8 @@ if not stored and redis.call('EXISTS', unpack(KEYS, 2)) == 0 then
   return page_reply('absent')
 end
 
+local schema = redis.call('HEXISTS', k_state, GROUPS_FIELD) == 1 and GROUPS_SCHEMA or SCHEMA_VERSION
+
 -- Stats for what is stored, erring on the safe side: jobs can be claimed and stale entries are detected; the rest of the
 -- audit corrects the counts.
 local function rebuild_stats()
@@ -20,7 +22,7 @@ local function rebuild_stats()
   end
   local latest = redis.call('ZREVRANGE', k_tokens, 0, 0)[1]
   local number = tonumber(string.match(latest or '', '^%d+')) or 0
-  stats[SCHEMA], stats[CLOCK_MARK], stats[LAST_TOKEN], stats[PARTITIONS] = SCHEMA_VERSION, clock_us, math.max(clock_us, number), 1
+  stats[SCHEMA], stats[CLOCK_MARK], stats[LAST_TOKEN], stats[PARTITIONS] = schema, clock_us, math.max(clock_us, number), 1
   stats[STALE_ENTRIES] = redis.call('HLEN', k_ghosts)
   stats[WATCHED_UNTIL] = math.floor(clock_us / 1000) + WATCHED_MS
   for priority = 0, PRIORITY_LAST do
@@ -31,13 +33,13 @@ local function rebuild_stats()
   return stats
 end
 
--- Only list positions may be negative.
+-- Only list positions may be negative, and FULL_FROM of a queue with limits.
 local function is_valid(stats, i)
   local number = stats[i]
   if number ~= number or math.abs(number) == math.huge or number ~= math.floor(number) then
     return false
   end
-  return number >= 0 or (i >= LIST_BASE and i <= LIST_BASE + PRIORITY_LAST)
+  return number >= 0 or i == FULL_FROM or (i >= LIST_BASE and i <= LIST_BASE + PRIORITY_LAST)
 end
 
 local is_lost = not stored or #stored ~= STATS_BYTES
@@ -47,12 +49,12 @@ if is_lost then
   report('stats_lost')
 else
   stats = { struct.unpack(STATS_FORMAT, stored) }
-  if stats[SCHEMA] > SCHEMA_VERSION then
+  if stats[SCHEMA] > GROUPS_SCHEMA then
     return redis.error_reply('NEWER the queue has schema ' .. stats[SCHEMA])
   elseif stats[SCHEMA] >= 1 and stats[SCHEMA] < SCHEMA_VERSION then
     return redis.error_reply('OLDER the queue has schema ' .. stats[SCHEMA])
-  elseif stats[SCHEMA] ~= SCHEMA_VERSION then
-    stats[SCHEMA], is_repaired = SCHEMA_VERSION, true
+  elseif stats[SCHEMA] ~= schema then
+    stats[SCHEMA], is_repaired = schema, true
     report('stats_wrong', nil, 'stat 1 was invalid')
   end
   for i = 1, STATS_COUNT do
@@ -89,7 +91,8 @@ if rate_next and not string.find(rate_next, '^%d+$') then
   report('value_unreadable', nil, 'state')
 end
 local rules = redis.call('HGET', k_state, RULES_FIELD)
-local format = rules and (#rules == RULES_BYTES and RULES_FORMAT or #rules == UNLIMITED_BYTES and UNLIMITED_FORMAT)
+local FORMATS = { [RULES_BYTES] = RULES_FORMAT, [UNGROUPED_BYTES] = UNGROUPED_FORMAT, [UNLIMITED_BYTES] = UNLIMITED_FORMAT }
+local format = rules and FORMATS[#rules]
 local has_rules = format and true or false
 for _, number in ipairs(has_rules and { struct.unpack(format, rules) } or {}) do
   has_rules = has_rules and number == math.floor(number) and math.abs(number) < math.huge

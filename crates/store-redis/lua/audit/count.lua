@@ -37,10 +37,13 @@ local function count_states()
       counted[at] = counted[at] + (at > JOBS_AT and sizes[i] or 0)
     elseif not leases[i] and not due[i] then
       local opts = decode_valid_opts(texts[i] or headers[i])
-      local lane = READY_AT + tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
-      counted[lane] = counted[lane] + 1
-      if not is_suspect(opts) and is_name(ids[i]) then
-        listed[#listed + 1] = ids[i]
+      -- A job with a group is in a line instead.
+      if not opts[GROUP] then
+        local lane = READY_AT + tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
+        counted[lane] = counted[lane] + 1
+        if not is_suspect(opts) and is_name(ids[i]) then
+          listed[#listed + 1] = ids[i]
+        end
       end
     end
   end

@@ -39,7 +39,7 @@ end
 -- A ready suspect must be among the suspects of its priority; no other job may be.
 local function check_suspect(id, state, opts, score)
   local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
-  if state ~= 'ready' or not is_suspect(opts) then
+  if state ~= 'ready' or not is_suspect(opts) or opts[GROUP] then
     if score then
       redis.call('ZREM', k_suspects, id)
       report('in_two_states', id, 'suspects and ' .. state)
@@ -56,6 +56,17 @@ local function check_suspect(id, state, opts, score)
       add_to_lane(id, opts)
       stats[READY + priority] = stats[READY + priority] - 1
       report('entry_wrong', id, 'suspects of priority ' .. digits(lane))
+    end
+  end
+end
+
+-- A ready job with a group must be in its line.
+local function check_line(id, state, opts)
+  if state == 'ready' and opts[GROUP] then
+    local place = opts[IN_LINE]
+    if not place or not redis.call('ZSCORE', k_lined, opts[GROUP] .. '\t' .. place .. '\t' .. id) then
+      add_to_lane(id, opts)
+      report('not_listed', id)
     end
   end
 end
@@ -106,6 +117,7 @@ for i = 1, #ids do
   end
   check_due(id, state, seen.scheduled[i])
   check_suspect(id, state, opts, seen.suspects[i])
+  check_line(id, state, opts)
   check_expiry(id, state, opts, seen.expiring[i])
   check_key(id, state, opts)
 end

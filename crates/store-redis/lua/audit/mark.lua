@@ -19,7 +19,7 @@ end
 
 local function mark_job(id)
   local opts = state_of(id) == 'ready' and repaired_opts(id)
-  if not opts or is_suspect(opts) then
+  if not opts or is_suspect(opts) or opts[GROUP] then
     return false
   end
   if not is_marked(opts[GENERATION]) then

@@ -24,6 +24,9 @@ local function remove_lease(id, lease)
     return
   end
   local opts = repaired_opts(id)
+  if opts[GROUP] then
+    group_lib.leave_run(id, opts)
+  end
   if is_stopped then
     end_cancelled(id, opts, payload_length(id), issued_at(lease.token))
   elseif not (is_suspect(opts) and redis.call('ZSCORE', k_suspects, id)) then

@@ -24,7 +24,7 @@ end
 
 local function verify_job(id, seen)
   local opts = state_of(id) == 'ready' and repaired_opts(id)
-  if not opts or is_suspect(opts) or not is_marked(opts[GENERATION]) then
+  if not opts or is_suspect(opts) or opts[GROUP] or not is_marked(opts[GENERATION]) then
     return
   end
   opts[GENERATION] = unmarked(opts[GENERATION])

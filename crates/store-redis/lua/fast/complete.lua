@@ -13,7 +13,13 @@ end
 local stats = { struct.unpack(STATS_FORMAT, stored) }
 local now_us = math.max(clock_us, stats[CLOCK_MARK])
 local now = math.floor(now_us / 1000)
-if stats[SCHEMA] ~= SCHEMA_VERSION or now_us - clock_us > CLOCK_SLACK_US or now >= stats[FULL_FROM] then
+-- Negative if the queue has limits. A call that may have to wake waiters on such a queue needs the full script.
+local full_from = stats[FULL_FROM]
+local is_limited = full_from < 0
+if is_limited then
+  full_from = stats[WAITERS_UNTIL] > now and 0 or -full_from
+end
+if stats[SCHEMA] ~= SCHEMA_VERSION or now_us - clock_us > CLOCK_SLACK_US or now >= full_from then
   return 'full'
 end
 local byte, find, match = string.byte, string.find, string.match
@@ -70,13 +76,28 @@ local at = last + 2
 local claimer = ARGV[at + 7] and ARGV[at]
 local record, ends = redis.call('HGET', k_owners, claimer or ''), redis.call('ZSCORE', k_leases, claimer or '')
 local ids, values, leases, lanes, found = {}, {}, {}, {}, 0
-local token, text, seq, suspect, wakeups
+local token, text, seq, suspect, wakeups, interval, next_us
 if claimer then
   local before
   before, suspect = match(record or '0\t\t\t\t', '^%d+\t(%d*)\t[^\t]*\t(.*)$')
   seq = claimer == '' and '0' or ARGV[at + 1]
   local is_repeated = not before or (before ~= '' and tonumber(seq) <= tonumber(before))
   local max, room = math.min(tonumber(ARGV[at + 3]), CLAIM_MAX), CLAIM_BYTES_MAX
+  if is_limited then
+    local stored_limits = redis.call('HMGET', k_state, RULES_FIELD, RATE_NEXT_FIELD)
+    if ARGV[at + 7] ~= '' or #(stored_limits[1] or '') < UNGROUPED_BYTES then
+      return 'full'
+    end
+    local max_running, count, period, burst = struct.unpack('<dddd', stored_limits[1], LIMITS_AT)
+    if max_running >= 0 then
+      max = math.min(max, max_running - redis.call('HLEN', k_running) + redis.call('HEXISTS', k_running, '') + total)
+    end
+    if count >= 0 then -- as in lib/limit.lua
+      burst = math.max(1, math.min(burst, count))
+      interval, next_us = math.ceil(period / (count - burst + 1)), math.max(tonumber(stored_limits[2] or 0), now_us)
+      max = math.min(max, math.floor(((burst - 1) * interval - next_us + now_us) / interval) + 1)
+    end
+  end
   local is_large = stats[BYTES] > room and stats[BYTES] / redis.call('HLEN', k_jobs) * max > room
   if is_repeated or is_large or ARGV[at + 5] == AT_MOST_ONCE then
     return 'full'
@@ -159,7 +180,8 @@ if found > 0 then
     redis.call('RPUSH', k_wake, '1') -- for the jobs left
   end
   stats[LAST_TOKEN] = math.max(now_us, stats[LAST_TOKEN] + 1)
-  stats[FULL_FROM] = math.min(stats[FULL_FROM], until_ms)
+  full_from = math.min(full_from, until_ms)
+  stats[FULL_FROM] = is_limited and -full_from or full_from
 end
 if total > 0 then
   redis.call('HDEL', k_running, unpack(ARGV, first, last))
@@ -184,7 +206,12 @@ for i = 1, #changes, 3 do
   end
 end
 stats[CLOCK_MARK] = now_us
-redis.call('HSET', k_state, STATS_FIELD, struct.pack(STATS_FORMAT, unpack(stats, 1, STATS_COUNT)))
+local packed = struct.pack(STATS_FORMAT, unpack(stats, 1, STATS_COUNT))
+if interval and found > 0 then
+  redis.call('HSET', k_state, STATS_FIELD, packed, RATE_NEXT_FIELD, string.format('%.0f', next_us + found * interval))
+else
+  redis.call('HSET', k_state, STATS_FIELD, packed)
+end
 if stats[WATCHED_UNTIL] > now then
   for i = first, last do
     lines[#lines + 1] = 'succeeded ' .. ARGV[i]

@@ -9,7 +9,7 @@ if not uses_groups then
   return reply
 end
 if ARGV[1] == 'one' then
-  load_groups({ ARGV[2] })
+  group_lib.load_groups({ ARGV[2] })
   if is_shown(groups[ARGV[2]]) then
     add_group(groups[ARGV[2]], reply)
   end
@@ -18,7 +18,7 @@ end
 -- Groups that only wait to be dropped are not shown.
 local limit, shown, last = tonumber(ARGV[3]), 0, ARGV[2]
 local names = redis.call('ZRANGEBYLEX', k_group_names, last == '' and '-' or '(' .. last, '+', 'LIMIT', 0, limit + GROUPS_PER_CALL)
-load_groups(names)
+group_lib.load_groups(names)
 for i = 1, #names do
   local group = groups[names[i]]
   if is_shown(group) then

@@ -7,8 +7,8 @@
 if not exists then
   return 'absent'
 end
-start_groups()
-local group = touch_group(ARGV[1])
+group_lib.start_groups()
+local group = group_lib.touch_group(ARGV[1])
 
 local function change(name, text)
   if text ~= '' then
@@ -20,7 +20,7 @@ change('max_running', ARGV[3])
 change('rate_count', ARGV[4])
 change('rate_period', ARGV[5])
 change('burst', ARGV[6])
-local interval, tolerance, period = rate_of(group)
+local interval, tolerance, period = group_lib.rate_of(group)
 if interval and interval + tolerance > BURST_MAX then
   touched = {}
   commit()
@@ -31,7 +31,7 @@ if ARGV[2] ~= '' then
   group.rest_until = group.is_paused and group.rest_until or 0
 end
 if group.ready > 0 then
-  cut_rate_of(group, now_us)
+  group_lib.cut_rate_of(group, now_us)
 end
 work, is_changed = math.max(1, group.ready), true
 local reply = {}

@@ -94,7 +94,7 @@ local function put(id, opts, due)
   opts[DUE_AT] = nil
   created[id] = 'ready'
   if opts[GROUP] then
-    add_to_line(id, opts, false)
+    group_lib.add_to_line(id, opts, false)
     work = work + 1
     return STORED_READY
   end

@@ -18,7 +18,7 @@ local function end_job(id, opts, ending)
   announce(id, state)
   is_changed = true
   if opts[GROUP] then
-    leave_slot_at_end(id, opts, state)
+    group_lib.leave_slot_at_end(id, opts, state)
   end
   if opts[UNIQUE_KEY] and redis.call('HGET', k_unique, opts[UNIQUE_KEY]) == id then
     redis.call('HDEL', k_unique, opts[UNIQUE_KEY])
@@ -89,7 +89,7 @@ local function delete_job(id, state, set_key)
   -- In a lane that stops at a failure a dead job holds its slot.
   local opts = uses_groups and state == 'dead' and rule(GROUP_SLOT) == SLOT_SUCCESS and load_opts(id)
   if opts and opts[GROUP] then
-    leave_slot(id, opts)
+    group_lib.leave_slot(id, opts)
   end
   stats[BYTES] = stats[BYTES] - remove_end(id, state, set_key)
   redis.call('HDEL', k_jobs, id)

@@ -65,7 +65,7 @@ end
 -- Takes a running job off its claim and removes its lease and progress.
 local function leave_claim(id, token, status, opts)
   if opts[GROUP] then
-    leave_run(id, opts)
+    group_lib.leave_run(id, opts)
   end
   redis.call('HDEL', k_running, id)
   redis.call('HDEL', k_progress, id)

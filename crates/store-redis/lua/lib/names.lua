@@ -35,6 +35,7 @@ local RULES_COUNT, RULES_BYTES = 23, 184
 local RULES_FORMAT = '<ddddddddddddddddddddddd'
 -- Without settings of groups, and without limits, only the rules before them are stored, as stores did that have none.
 local UNGROUPED_COUNT, UNGROUPED_BYTES = 18, 144
+local LIMITS_AT = 113 -- the byte of MAX_RUNNING
 local UNGROUPED_FORMAT = '<dddddddddddddddddd'
 local UNLIMITED_COUNT, UNLIMITED_BYTES = 14, 112
 local UNLIMITED_FORMAT = '<dddddddddddddd'

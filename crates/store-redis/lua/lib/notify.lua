@@ -75,8 +75,6 @@ local function wake_waiters()
   is_dirty = true
 end
 
-local write_groups -- in lib/group
-
 -- Writes what this call changed. Only a call that changed something advances the clock mark and is published.
 local function commit()
   if write_groups then

@@ -50,7 +50,7 @@ local function rule(i)
   return rules[i]
 end
 
--- The fast scripts do not know limits, so they refuse all calls on a queue that has one.
+-- Whether the queue limits how many jobs run, or are claimed per period.
 local function is_limited()
   return rule(MAX_RUNNING) >= 0 or rule(RATE_COUNT) >= 0
 end
@@ -93,9 +93,10 @@ local function digits(number)
   return string.format('%.0f', number)
 end
 
--- From this time on the fast scripts refuse calls. Claims raise it again (lib/claim.lua).
+-- From this time on the fast scripts refuse calls. Claims raise it again (lib/claim.lua). It is negative if the queue has
+-- limits: a past time for fast scripts that do not know them.
 local function need_full(from)
-  stats[FULL_FROM] = math.min(stats[FULL_FROM], from)
+  stats[FULL_FROM] = math.min(math.abs(stats[FULL_FROM]), from) * (stats[FULL_FROM] < 0 and -1 or 1)
 end
 
 -- Adds to a per-minute count: the current minute and the one before.
@@ -108,6 +109,8 @@ local function count(at, n)
   end
   stats[at + 1] = stats[at + 1] + n
 end
+
+local write_groups -- in lib/group
 
 local function write_group_numbers()
   local texts = {}

@@ -21,7 +21,7 @@ local function check_enqueue_types()
     local spec = '\n' .. spec_of(i)
     if not uses_groups and string.find(spec, '\n' .. GROUP, 1, true) then
       -- Also for a job that is not ready yet.
-      start_groups()
+      group_lib.start_groups()
       are_numbers_changed = true
     end
     local priority = tonumber(string.match(spec, '\n' .. PRIORITY .. '(%d)')) or PRIORITY_DEFAULT

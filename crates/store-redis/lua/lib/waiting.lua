@@ -46,7 +46,7 @@ end
 local function add_ready(id, opts, at_front)
   if opts[GROUP] then
     opts[GENERATION] = nil
-    add_to_line(id, opts, at_front)
+    group_lib.add_to_line(id, opts, at_front)
     announce_ready(id, opts)
     return
   end
@@ -89,7 +89,7 @@ end
 -- Removes a waiting job from its list, its line, the suspects or the scheduled jobs.
 local function remove_waiting(id, opts, state)
   if state == 'ready' and opts[GROUP] then
-    remove_from_line(id, opts)
+    group_lib.remove_from_line(id, opts)
   elseif state == 'ready' then
     local priority = tonumber(opts[PRIORITY] or PRIORITY_DEFAULT)
     if is_suspect(opts) then

@@ -91,6 +91,7 @@ fn read_job(spec: &str, payload: Bytes) -> Result<NewJob> {
     let mut job = NewJob::new(payload);
     job.kind = opts.kind;
     job.priority = opts.priority;
+    job.group = opts.group;
     job.due = delay(DUE_AT)?.unwrap_or_default();
     job.retry = opts.retry;
     job.retry.until = delay(DEADLINE)?;

@@ -133,8 +133,7 @@ impl Queue {
         let Some(stats) = self.stats().await? else {
             return Ok(QueueDeletion::NotFound);
         };
-        let waiting = stats.pending + stats.ready + stats.scheduled + stats.running;
-        if waiting + stats.succeeded + stats.dead + stats.cancelled > 0 {
+        if stored_jobs(&stats) > 0 {
             return Ok(QueueDeletion::HasJobs);
         } else if stats.schedules > 0 {
             return Ok(QueueDeletion::HasSchedules);
@@ -177,12 +176,24 @@ impl Queue {
     pub(crate) async fn set(&self, settings: &[Setting]) -> Result<Settings> {
         self.refresh().await?;
         let partitions = self.partitions();
+        if partitions.len() > 1 {
+            self.check_change(settings).await?;
+        }
         for partition in partitions.iter().skip(1) {
             partition.set(settings).await?;
         }
         let settings = partitions[0].set(settings).await?;
         self.grow_to(&settings).await?;
         Ok(settings)
+    }
+
+    /// Checks settings against the jobs and groups of all partitions: each script sees only its own.
+    async fn check_change(&self, settings: &[Setting]) -> Result<()> {
+        let old = self.settings().await?;
+        let mut new = old.clone();
+        settings.iter().try_for_each(|setting| new.apply(setting))?;
+        let has_jobs = self.stats().await?.is_some_and(|stats| stored_jobs(&stats) > 0);
+        new.check_change(&old, has_jobs, self.has_groups().await?)
     }
 
     pub(crate) async fn stats(&self) -> Result<Option<Stats>> {
@@ -193,6 +204,11 @@ impl Queue {
         }
         Ok(sum)
     }
+}
+
+fn stored_jobs(stats: &Stats) -> u64 {
+    let waiting = stats.pending + stats.ready + stats.scheduled + stats.running;
+    waiting + stats.succeeded + stats.dead + stats.cancelled
 }
 
 fn is_not_found(item: Option<&ChangedJob>) -> bool {

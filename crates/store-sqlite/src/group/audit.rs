@@ -8,7 +8,7 @@ use windlass_core::store::{GroupName, GroupSlot, Repair};
 use super::first_job;
 use super::row::{FirstJob, GroupRow};
 use crate::error::{TxError, TxResult};
-use crate::row::HOLDER;
+use crate::lane::HOLDER;
 use crate::sql::Sql;
 use crate::transaction::{QueueRow, QueueTx};
 
@@ -41,9 +41,11 @@ impl QueueTx<'_> {
         let (settings, now) = (&self.queue.settings, self.now);
         let stored = (group.place, group.first, group.rate_next_us);
         let limit = group.limits.rate_limit(settings);
-        let cut = limit.map_or(group.rate_next_us, |limit| {
-            limit.cut(group.rate_next_us, now.us)
-        });
+        // The rate of a group without ready jobs is cut when it gets one.
+        let cut = match limit.filter(|_| group.ready > 0) {
+            Some(limit) => limit.cut(group.rate_next_us, now.us),
+            None => group.rate_next_us,
+        };
         if cut != group.rate_next_us {
             group.rate_next_us = cut;
             let message = "its rate was closed for too long; it opens after one period at most";
@@ -67,6 +69,7 @@ impl QueueTx<'_> {
             ));
         }
         if is_misplaced || cut != stored.2 {
+            group.is_changed = true;
             self.groups.insert(group.name.clone(), group);
             self.announce_work();
         }

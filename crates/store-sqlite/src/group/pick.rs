@@ -15,8 +15,8 @@ use windlass_core::{ClaimRequest, JobState, Mode, Priority};
 use super::row::{FirstJob, GroupRow};
 use crate::claim::{START_ONE, Start};
 use crate::error::TxResult;
+use crate::lane::{self, HOLDER};
 use crate::pick::Picked;
-use crate::row::{self, HOLDER};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
@@ -100,7 +100,6 @@ impl QueueTx<'_> {
 
     /// Writes what this verb changed, and lets groups take turns whose rest is over or whose rate is open.
     fn open_groups(&mut self) -> TxResult<()> {
-        self.write_groups()?;
         self.forget_groups(self.now.us)?;
         let sql = "UPDATE job_group SET opens_us = NULL WHERE queue = ?1 AND opens_us <= ?2";
         self.db.run(sql, params![self.queue.key, self.now.us])?;
@@ -193,7 +192,7 @@ impl QueueTx<'_> {
             .zip(counted)
             .filter(|(_, ready)| **ready > 0);
         for (priority, _) in counted {
-            let [suspects, others] = row::lanes(priority);
+            let [suspects, others] = lane::lanes(priority);
             let position = if may_pick_suspect { i64::MIN } else { i64::MAX };
             let jobs = self.lanes((suspects, position), others, limit)?;
             if !jobs.is_empty() {
@@ -288,6 +287,7 @@ impl QueueTx<'_> {
         counters.grouped_running += 1;
         let holds_slot = is_lane && picked.lane == HOLDER;
         if let Some(group) = self.groups.get_mut(name) {
+            group.is_changed = true;
             group.remove();
             group.turn = turn;
             group.slots += u64::from(!holds_slot);

@@ -23,6 +23,8 @@ pub(crate) struct GroupRow {
     /// Where it waits, as stored.
     pub(super) place: Place,
     pub(super) is_stored: bool,
+    /// It must be written.
+    pub(super) is_changed: bool,
 }
 
 /// What a claim must know of the first ready job of a group.
@@ -66,6 +68,7 @@ impl GroupRow {
             first: FirstJob::Missing,
             place: Place::default(),
             is_stored: false,
+            is_changed: false,
         }
     }
 
@@ -114,6 +117,7 @@ impl GroupRow {
                 forget_us: row.get(12)?,
             },
             is_stored: true,
+            is_changed: false,
         })
     }
 
@@ -212,7 +216,7 @@ impl GroupRow {
     }
 
     /// From when it may start jobs, in microseconds, as far as time decides.
-    fn opens_us(&self, settings: &Settings) -> u64 {
+    pub(super) fn opens_us(&self, settings: &Settings) -> u64 {
         let limit = self.limits.rate_limit(settings);
         let by_rate = limit.map_or(0, |limit| limit.opens_at(self.rate_next_us));
         let by_rest = self.resting_until.as_ms().saturating_mul(1000);

@@ -215,6 +215,14 @@ pub(super) async fn repairs(store: &SqliteStore) -> Vec<&'static str> {
     repairs.iter().map(|repair| repair.code).collect()
 }
 
+/// Cuts the last counters off, as a version that does not know them writes them: pending jobs, schedules, held keys
+/// and what groups count.
+pub(super) const DROP_LAST_STATS: &str = "WITH RECURSIVE cut (text, fields) AS (
+        SELECT stats, length(stats) - length(replace(stats, ' ', '')) + 1 FROM queue
+        UNION ALL SELECT rtrim(rtrim(text, '0123456789')), fields - 1 FROM cut WHERE fields > 31
+    )
+    UPDATE queue SET stats = (SELECT text FROM cut WHERE fields = 31)";
+
 pub(super) fn corrupt(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }

@@ -8,6 +8,7 @@
 
 mod damaged;
 mod foreign;
+mod groups;
 mod hostile;
 mod limits;
 mod locked;

@@ -12,7 +12,7 @@ use windlass_core::{
 };
 use windlass_store_sqlite::{Options, SqliteStore};
 
-use super::damaged::{corrupt, repairs, run_all_verbs};
+use super::damaged::{DROP_LAST_STATS, corrupt, repairs, run_all_verbs};
 use super::{folder, queue, quick, ready};
 
 const START: Timestamp = Timestamp::from_ms(1_000_000_000_000);
@@ -128,10 +128,7 @@ async fn wrong_times_and_counts_of_schedules_are_repaired_by_an_audit() {
             "schedule_time_wrong",
         ),
         ("UPDATE queue SET fires_at = NULL", "schedule_time_wrong"),
-        (
-            "UPDATE queue SET stats = substr(stats, 1, length(stats) - 3) || '9 9'",
-            "stats_wrong",
-        ),
+        (DROP_LAST_STATS, "stats_wrong"),
     ] {
         let (_folder, path) = folder();
         let store = open_scheduled(&path).await;

@@ -7,7 +7,7 @@ use windlass_core::store::OnDuplicate;
 use windlass_core::{ClaimRequest, Enqueued, ErrorKind, JobId, JobLease, NewJob, Store};
 use windlass_store_sqlite::SqliteStore;
 
-use super::damaged::{corrupt, repairs, run_all_verbs};
+use super::damaged::{DROP_LAST_STATS, corrupt, repairs, run_all_verbs};
 use super::{folder, open, queue};
 
 fn keyed(id: &str) -> NewJob {
@@ -75,8 +75,7 @@ async fn a_key_with_a_live_and_an_ended_holder_stays_with_the_live_one() {
 async fn a_wrong_count_of_held_keys_is_repaired_by_an_audit() {
     let (_folder, path) = folder();
     let store = open_held(&path).await;
-    let count = "UPDATE queue SET stats = substr(stats, 1, length(stats) - 2) || ' 0'";
-    corrupt(&path, count);
+    corrupt(&path, DROP_LAST_STATS);
 
     assert_eq!(repairs(&store).await, ["stats_wrong"]);
 

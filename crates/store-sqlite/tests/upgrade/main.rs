@@ -125,6 +125,41 @@ async fn an_upgraded_store_can_have_limits() {
     assert_eq!(repairs, []);
 }
 
+/// Suspects and other jobs of the first, the default and the last priority, as version 1 writes them, in claim order.
+const LANES: &str = "
+    INSERT INTO queue (name, settings, is_paused, mark_us, last_token, front, back, stats)
+    VALUES ('q', '', 0, 1000, 5, 0, 6, '2 0 0 0 0 2 0 0 0 2 0 0 0 0 0 0 0 0 6 0 6 0 0 0 0 0 6 0 0 0 0');
+    INSERT INTO job (queue, id, state, priority, lane, position, attempt, expiries, created_at, due_at,
+        is_named, keep_outcome, cancel_requested, payload_bytes, payload)
+    VALUES (1, '1', 1, 0, 0, 6, 1, 2, 1, 1, 0, 0, 0, 1, x'01'), (1, '2', 1, 0, 1, 5, 1, 0, 1, 1, 0, 0, 0, 1, x'01'),
+           (1, '3', 1, 5, 0, 4, 1, 2, 1, 1, 0, 0, 0, 1, x'01'), (1, '4', 1, 5, 1, 3, 1, 0, 1, 1, 0, 0, 0, 1, x'01'),
+           (1, '5', 1, 9, 0, 2, 1, 2, 1, 1, 0, 0, 0, 1, x'01'), (1, '6', 1, 9, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, x'01');";
+
+#[tokio::test]
+async fn an_upgraded_store_hands_out_its_jobs_in_order_and_can_have_groups() {
+    let (_folder, path) = old_store(LANES);
+    let (store, q) = (open(&path), queue());
+    let (_, repairs) = paging::audit(&store, &q).await.unwrap();
+    assert_eq!(repairs, []);
+    let limit = vec!["group_max_running=1".parse().unwrap()];
+    store.set(&q, limit).await.unwrap();
+    let job = |id: &str| {
+        let job = NewJob::new("x").id(id.parse().unwrap());
+        job.group("g".parse().unwrap())
+    };
+    store.enqueue(&q, vec![job("7"), job("8")]).await.unwrap();
+
+    let mut claimed = Vec::new();
+    while let Some(claim) = store.claim(&q, ClaimRequest::single(1)).await.unwrap() {
+        claimed.extend(claim.jobs.into_iter().map(|job| job.id.to_string()));
+    }
+
+    // The group has no slots in use, unlike the jobs without a group.
+    assert_eq!(claimed, ["1", "2", "7", "3", "4", "5", "6"]);
+    let (_, repairs) = paging::audit(&store, &q).await.unwrap();
+    assert_eq!(repairs, []);
+}
+
 #[tokio::test]
 async fn processes_that_open_an_old_store_at_once_upgrade_it_once() {
     let (_folder, path) = old_store(JOBS);

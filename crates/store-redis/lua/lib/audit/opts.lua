@@ -32,6 +32,7 @@ local VALID = {
   [UNTIL_START] = is_empty, [UNIQUE_FOR] = is_number,
   [RETRY_POLICY] = is_policy, [DEADLINE] = is_number, [TIMEOUT] = is_number, [EXPIRES_AT] = is_number,
   [KEEP_OUTCOME] = is_empty, [EXPIRIES] = is_count, [GENERATION] = is_number, [IS_SCHEDULED] = is_empty, [HEADERS] = is_headers, [IS_JSON] = is_empty,
+  [GROUP] = is_name, [IN_LINE] = function(value) return #value == 20 and string.find(value, '^%d+$') end,
   [PRIORITY] = function(value) return is_number(value, PRIORITY_LAST) end,
   [ATTEMPT] = function(value) return is_count(value) and tonumber(value) > 0 end,
 }

@@ -125,7 +125,7 @@ local function enqueue_scheduled(plan, definition, instant, id, overlap)
     announce(id, state)
   else
     if opts[GROUP] then
-      start_groups()
+      group_lib.start_groups()
       are_numbers_changed = true
     end
     if state == 'ready' and opts[GROUP] then

@@ -61,7 +61,7 @@ fn a_damaged_definition_is_rejected() {
         (" 5 ", " x "),
         ("zone", "home"),
         ("d+30", "d30"),
-        ("kreport", "qreport"),
+        ("kreport", "yreport"),
         ("\n\n", "\n"),
     ] {
         let error = read(&text.replacen(from, to, 1)).unwrap_err();
