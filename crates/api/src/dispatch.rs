@@ -110,7 +110,8 @@ ops! {
             Post "/v1/queues/{queue}/jobs/{id}/fail" Work "Fails a job: it is retried later or becomes dead";
         Release: Post "/v1/queues/{queue}/release" Work "Releases jobs to the queue without counting the attempts",
             Post "/v1/queues/{queue}/jobs/{id}/release" Work "Releases a job to the queue without counting the attempt";
-        Snooze: Post "/v1/queues/{queue}/jobs/{id}/snooze" Work "Snoozes a job, its group or its queue: runs it later without counting the attempt";
+        Snooze: Post "/v1/queues/{queue}/snooze" Work "Snoozes jobs, their groups or their queue: runs them later without counting the attempts",
+            Post "/v1/queues/{queue}/jobs/{id}/snooze" Work "Snoozes a job, its group or its queue: runs it later without counting the attempt";
         Cancel: Post "/v1/queues/{queue}/cancel" Operate "Cancels jobs; running jobs are asked to stop",
             Post "/v1/queues/{queue}/jobs/{id}/cancel" Operate "Cancels a job; a running job is asked to stop";
         Retry: Post "/v1/queues/{queue}/retry" Operate "Retries dead jobs",

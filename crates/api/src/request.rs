@@ -34,7 +34,7 @@ pub use enqueue::{Enqueue, EnqueueAll, EnqueueAllReply};
 pub use group::{GetGroup, Groups, GroupsReply, LimitValue, PauseGroup, ResumeGroup, SetGroup};
 pub use maintenance::{Audit, AuditReply, Maintain};
 pub use outcome::{
-    Complete, CompletedJob, Fail, FailedJob, LeasedJob, OutcomesReply, Release, Snooze,
+    Complete, CompletedJob, Fail, FailedJob, LeasedJob, OutcomesReply, Release, Snooze, SnoozedJob,
 };
 pub use queue::{
     DeleteQueue, DeleteQueueReply, Pause, Purge, PurgeReply, Queues, Resume, Set, ShowSettings,

@@ -1,10 +1,10 @@
 //! The command line: commands, flags and their help. Values are checked later, by each command.
 
-mod groups;
 #[cfg(test)]
 mod help;
 pub(crate) mod hints;
 mod program;
+mod sections;
 mod values;
 
 use std::ffi::OsString;
@@ -85,7 +85,7 @@ pub(crate) enum Command {
     /// Return a job to its queue without counting the attempt
     #[command(after_help = "Example:\n  windlass release mail ID --token TOKEN")]
     Release(OnQueue<Release>),
-    /// Postpone a job, its group or its queue without counting the attempt
+    /// Postpone a job, its group or its queue; uses no attempt
     #[command(
         after_help = "With the scope group or queue the job returns to the queue, and claims get no job of that group or queue until \
         then. A job without a group is postponed alone. `windlass groups resume` and `windlass queue resume` end a rest early.\n\n\
@@ -173,7 +173,7 @@ impl Command {
 
 /// Returns the definition of the command line.
 pub(crate) fn command() -> clap::Command {
-    groups::apply(values::in_one_line(Cli::command()))
+    sections::apply(values::in_one_line(Cli::command()))
 }
 
 /// Parses a command line. An error comes with whether it has `--json` on it.

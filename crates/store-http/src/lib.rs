@@ -8,13 +8,15 @@
 //!
 //! [`address`] parses the URL and finds the token. `connection` connects, with or without TLS, and keeps
 //! connections open. `call` sends an op by its route in the table of `windlass-api` and reads the reply.
-//! [`RemoteStore`] is opened in `remote`; `store` has its methods, of which `outcomes` and `schedules` have the
-//! longer ones, and sends long lists in `parts`; `watch` follows its events. [`JsonPoster`] uses the same
+//! [`RemoteStore`] is opened in `remote`; `store` has its methods, of which `claim_wait`, `outcomes`, `groups` and
+//! `schedules` have the longer ones, and sends long lists in `parts`; `watch` follows its events. [`JsonPoster`] uses the same
 //! connections for other servers.
 
 pub mod address;
 mod call;
+mod claim_wait;
 mod connection;
+mod groups;
 mod outcomes;
 mod parts;
 mod post;

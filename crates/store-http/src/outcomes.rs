@@ -1,15 +1,11 @@
 //! Outcomes: complete, fail, release and snooze, in requests of a limited size.
 
-use windlass_api::Code;
-use windlass_api::request::{
-    Complete, Fail, FailedJob, OutcomesReply, Release, Snooze as SnoozeRequest,
-};
+use windlass_api::request::{Complete, Fail, FailedJob, Release, Snooze as SnoozeRequest};
 use windlass_core::store::{Completed, Completion, Failure, Snooze};
 use windlass_core::{ClaimRequest, JobLease, OutcomeStatus, QueueName, Result, Store};
 
-use crate::call::Failed;
 use crate::parts::{after, encoded, parts};
-use crate::remote::{RemoteStore, unsupported};
+use crate::remote::RemoteStore;
 
 /// The largest body of most requests, with room for its other fields. The server accepts 2 MiB.
 const BODY_BYTES_MAX: usize = 2_000_000;
@@ -92,18 +88,15 @@ impl RemoteStore {
         snoozes: Vec<Snooze>,
     ) -> Result<Vec<OutcomeStatus>> {
         snoozes.iter().try_for_each(Snooze::check)?;
-        let mut statuses = Vec::with_capacity(snoozes.len());
-        for snooze in snoozes {
-            let status = match self.call(queue, SnoozeRequest::from(snooze)).await {
-                Ok(OutcomesReply::One(reply)) => reply.status(),
-                Ok(OutcomesReply::Many { .. }) => Err(unsupported()),
-                Err(Failed::Refused(error)) if error.code == Code::LeaseLost => {
-                    Ok(OutcomeStatus::LeaseLost)
-                }
-                Err(Failed::Refused(error)) if error.code == Code::Gone => Ok(OutcomeStatus::Gone),
-                Err(failed) => Err(failed.into()),
+        let mut statuses = Vec::new();
+        for snoozes in parts(snoozes, BODY_BYTES_MAX, |_| 0) {
+            let request = SnoozeRequest {
+                jobs: Some(snoozes.into_iter().map(Into::into).collect()),
+                ..SnoozeRequest::default()
             };
-            statuses.push(status.map_err(|error| after(statuses.len(), error))?);
+            let reply = self.outcomes(queue, request).await;
+            let reply = reply.map_err(|error| after(statuses.len(), error))?;
+            statuses.extend(reply.statuses);
         }
         Ok(statuses)
     }

@@ -6,19 +6,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_api::request::{
     Accept, Audit, Cancel, ChangesReply, CommandWorker, Delete, EnqueueAll, FailWorker, Get,
-    GetGroup, GetSchedule, Groups, Heartbeat as HeartbeatRequest, JobSelector, Leave, List,
-    Maintain, Pause, Progress, Promote, Purge, Queues, Register, RenewLeases, Resume, Retry,
-    RunSchedule, RunScheduleReply, RunningJob, Schedules, Set, SetGroup, ShowSettings,
-    Stats as StatsRequest, Workers,
+    GetSchedule, Heartbeat as HeartbeatRequest, JobSelector, Leave, List, Maintain, Pause,
+    Progress, Promote, Purge, Queues, Register, RenewLeases, Resume, Retry, RunSchedule,
+    RunScheduleReply, RunningJob, Schedules, Set, ShowSettings, Stats as StatsRequest, Workers,
 };
-use windlass_api::{ClaimReply, GroupReply, JobReply, ScheduleReply};
+use windlass_api::{ClaimReply, JobReply, ScheduleReply};
 use windlass_core::store::{
-    Audited, Changes, Claimer, Completed, Completion, Cursor, Failure, Fraction, GroupChange,
-    GroupName, GroupRecord, Heartbeat, LeaseStatus, Limits, Maintained, NewWorker, Page,
-    QueueDeletion, Ran, Refill, Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting,
-    Settings, Snooze, Stats, Watch, WorkerCommand, WorkerRecord,
+    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
+    GroupRecord, Heartbeat, LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Ran,
+    Refill, Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze,
+    Stats, Watch, WorkerCommand, WorkerRecord,
 };
-use windlass_core::wait::Deadline;
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
     OutcomeStatus, QueueName, Renewal, Result, Schedule, ScheduleName, Store, Target, duration,
@@ -29,15 +27,8 @@ use crate::remote::{RemoteStore, found, lease_status, unsupported};
 use crate::schedules::server_refills;
 use crate::watch::EventWatch;
 
-/// The longest wait of one request, as in the server.
-const WAIT_MAX: Duration = Duration::from_secs(60);
-
 /// The largest body of a batch of jobs, with room for its other fields. The server accepts 16 MiB.
 const BATCH_BYTES_MAX: usize = 16_000_000;
-
-/// How far the numbers of a worker's claims jump after a claim that waited and got no reply: the server
-/// used some numbers, fewer than these.
-const SEQ_JUMP: u64 = 1_000_000;
 
 #[async_trait]
 impl Store for RemoteStore {
@@ -70,30 +61,7 @@ impl Store for RemoteStore {
         request: &mut ClaimRequest,
         wait: Duration,
     ) -> Result<Option<Claim>> {
-        request.check()?;
-        let deadline = Deadline::after(Some(wait));
-        loop {
-            let wait = deadline.clamp(WAIT_MAX);
-            let claim = windlass_api::request::Claim {
-                wait: Some(duration::format(wait)),
-                ..windlass_api::request::Claim::from(&*request)
-            };
-            let reply = self.0.queue(queue, claim, wait).await;
-            if let (Err(_), Claimer::Worker { seq, .. }) = (&reply, &mut request.claimer) {
-                *seq += SEQ_JUMP;
-            }
-            if let Some((claim, used)) = ClaimReply::into_claim(reply?)? {
-                if let (Claimer::Worker { seq, .. }, Some(used)) = (&mut request.claimer, used) {
-                    *seq = used;
-                }
-                return Ok(Some(claim));
-            }
-            if deadline.is_over() {
-                return Ok(None);
-            }
-            // Claims without jobs leave no trace, so their numbers can be used again.
-            request.claimer.advance();
-        }
+        self.send_waiting_claim(queue, request, wait).await
     }
 
     async fn accept(
@@ -342,14 +310,11 @@ impl Store for RemoteStore {
         group: &GroupName,
         change: GroupChange,
     ) -> Result<GroupRecord> {
-        let request = SetGroup::new(group, change);
-        self.call(queue, request).await?.into_record()
+        self.send_group(queue, group, change).await
     }
 
     async fn group(&self, queue: &QueueName, group: &GroupName) -> Result<Option<GroupRecord>> {
-        let group = group.to_string();
-        let reply = found(self.call(queue, GetGroup { group }).await)?;
-        reply.map(GroupReply::into_record).transpose()
+        self.read_group(queue, group).await
     }
 
     async fn groups(
@@ -358,16 +323,7 @@ impl Store for RemoteStore {
         from: Option<Cursor>,
         limit: usize,
     ) -> Result<Page<GroupRecord>> {
-        let request = Groups {
-            limit: Some(limit),
-            cursor: from.map(|from| from.0),
-        };
-        let reply = self.call(queue, request).await?;
-        let records = reply.groups.into_iter().map(GroupReply::into_record);
-        Ok(Page {
-            items: records.collect::<Result<_>>()?,
-            next: reply.next.map(Cursor),
-        })
+        self.read_groups(queue, from, limit).await
     }
 
     async fn register(&self, worker: NewWorker) -> Result<()> {

@@ -1,12 +1,13 @@
 //! complete, fail, release and snooze: report the outcome of one job, or of several.
 
 mod sent;
+mod snooze;
 
 use bytes::Bytes;
-use clap::{ArgGroup, Args};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::store::{Completion, Failure, Jitter, Retry, SnoozeScope};
+use windlass_core::store::{Completion, Failure, Jitter, Retry};
 use windlass_core::{
     Due, Error as CoreError, JobId, JobLease, OutcomeStatus, QueueName, Result, Store,
 };
@@ -17,6 +18,8 @@ use crate::claim::{ClaimReply, OutcomeReply};
 use crate::content::{self, Text};
 use crate::enqueue::{TimeValue, due};
 use crate::error::Error;
+
+pub use snooze::{Snooze, SnoozedJob};
 
 /// The reply for one job, or for each of several.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +46,7 @@ fn items<T>(one: Option<T>, many: Option<Vec<T>>, has_job_fields: bool) -> Resul
         (Some(one), None) => Ok((vec![one], true)),
         (None, Some(_)) if has_job_fields => Err(CoreError::invalid(
             "request",
-            "result, error, permanent and delay belong to one job",
+            "result, error, permanent, delay, at and scope belong to one job",
             "move them into each entry of jobs",
         )),
         (None, Some(many)) => Ok((many, false)),
@@ -329,66 +332,5 @@ impl QueueRequest for Release {
         let ids = ids(leases.iter());
         let statuses = store.release(queue, leases).await?;
         reply(queue, &ids, &statuses, is_one, None)
-    }
-}
-
-/// Postpones a job, its group or its queue without counting the attempt.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
-#[serde(deny_unknown_fields)]
-#[command(group(ArgGroup::new("when").required(true)))]
-pub struct Snooze {
-    /// Job id
-    pub id: String,
-    /// Lease token of the claim
-    #[arg(long, value_name = "T")]
-    pub token: String,
-    /// Postpone by this long
-    #[arg(
-        long = "for",
-        value_name = "D",
-        group = "when",
-        allow_hyphen_values = true
-    )]
-    pub delay: Option<String>,
-    /// Postpone until this time, for example 2030-01-31T12:00:00Z
-    #[arg(
-        long = "until",
-        value_name = "T",
-        group = "when",
-        allow_hyphen_values = true
-    )]
-    pub at: Option<TimeValue>,
-    /// What to postpone: job, group or queue [default: job]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[arg(long)]
-    pub scope: Option<String>,
-}
-
-/// Parses what a snooze postpones.
-fn snooze_scope(text: &str) -> Result<SnoozeScope> {
-    let names: Vec<_> = SnoozeScope::ALL
-        .iter()
-        .map(|scope| scope.as_str())
-        .collect();
-    SnoozeScope::from_text(text).ok_or_else(|| CoreError::unknown("scope", text, &names))
-}
-
-impl QueueRequest for Snooze {
-    const OP: &'static str = "snooze";
-    type Reply = OutcomesReply;
-
-    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<OutcomesReply> {
-        let lease = job_lease(&self.id, &self.token)?;
-        let at = self.at.map(|at| at.text());
-        let due = due(self.delay.as_deref(), at.as_deref())?;
-        if due == Due::Now {
-            let error = CoreError::invalid("snooze", "no time set", "set delay or at");
-            return Err(error.into());
-        }
-        let scope = self.scope.as_deref().map(snooze_scope).transpose()?;
-        let ids = vec![lease.id.clone()];
-        let snoozes = vec![lease.snooze(due).scope(scope.unwrap_or(SnoozeScope::Job))];
-        let statuses = store.snooze(queue, snoozes).await?;
-        reply(queue, &ids, &statuses, true, None)
     }
 }

@@ -4,6 +4,7 @@
 //! `'…'` is one argument, `<<< …` is stdin, `{token}` is the token printed last. A line that starts with
 //! `@` is set-up and not part of the snapshot.
 
+mod group_transcripts;
 mod mask;
 mod running;
 mod transcripts;
@@ -15,6 +16,7 @@ use std::path::Path;
 
 use super::sandbox::{Ran, Sandbox};
 use super::snapshot::Snapshots;
+use group_transcripts::GROUP_TRANSCRIPTS;
 use mask::{mask, token};
 use transcripts::TRANSCRIPTS;
 
@@ -85,7 +87,7 @@ fn run(sandbox: &Sandbox, line: &str) -> Ran {
 fn the_output_of_every_command_matches_its_snapshot() {
     let mut snapshots = Snapshots::open("output");
 
-    for (name, lines) in TRANSCRIPTS {
+    for (name, lines) in TRANSCRIPTS.iter().chain(GROUP_TRANSCRIPTS) {
         snapshots.compare(name, &transcript(lines));
     }
     for (name, text) in running::transcripts() {

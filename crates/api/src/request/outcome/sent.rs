@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use windlass_core::limits::truncate_message;
-use windlass_core::store::{Completion, Failure, Jitter, Retry, Snooze as CoreSnooze, SnoozeScope};
+use windlass_core::store::{Completion, Failure, Jitter, Retry, Snooze, SnoozeScope};
 use windlass_core::{Due, JobLease};
 
-use super::{CompletedJob, FailedJob, LeasedJob, Snooze};
+use super::{CompletedJob, FailedJob, LeasedJob, SnoozedJob};
 use crate::content;
 use crate::enqueue::due_fields;
 
@@ -54,8 +54,8 @@ impl From<JobLease> for LeasedJob {
     }
 }
 
-impl From<CoreSnooze> for Snooze {
-    fn from(snooze: CoreSnooze) -> Self {
+impl From<Snooze> for SnoozedJob {
+    fn from(snooze: Snooze) -> Self {
         let (delay, at) = match snooze.due {
             Due::Now => due_fields(Due::After(Duration::ZERO)),
             due => due_fields(due),
