@@ -31,9 +31,9 @@ const PROCESSES: usize = 8;
 const LEASE: Duration = Duration::from_millis(1500);
 
 /// The limits of a run, and its groups.
-const GROUPS: usize = 12;
+const GROUPS: usize = 6;
 const GROUP_MAX_RUNNING: usize = 2;
-const MAX_RUNNING: usize = 12;
+const MAX_RUNNING: usize = 10;
 const RATE: usize = 30;
 const BURST: usize = 5;
 
