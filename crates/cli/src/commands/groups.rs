@@ -50,7 +50,12 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
 
 async fn list(arguments: OnQueue<Groups>, session: &mut Session) -> Result<Exit> {
     let OnQueue { queue, request } = arguments;
-    let store = verb::store_for(&request, &queue, session).await?;
+    let without_cursor = Groups {
+        // Only the store that issued a cursor can read it.
+        cursor: None,
+        ..request.clone()
+    };
+    let store = verb::store_for(&without_cursor, &queue, session).await?;
     let (groups, next) = pages(store.as_ref(), &queue, request).await?;
     groups.show(session);
     if let Some(next) = next {

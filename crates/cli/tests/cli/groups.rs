@@ -52,6 +52,24 @@ fn a_job_of_a_group_says_so_in_every_view() {
 }
 
 #[test]
+fn groups_are_listed_in_pages() {
+    let sandbox = Sandbox::new();
+    enqueue(&sandbox, &["1"], "a");
+    enqueue(&sandbox, &["2"], "b");
+    enqueue(&sandbox, &["3"], "c");
+
+    let first = sandbox.run("groups list q --limit 2 --json").ok();
+    let next: Value = serde_json::from_str(&first.stderr).unwrap();
+    let cursor = format!("--cursor={}", text(&next["next_cursor"]));
+    let words = ["groups", "list", "q", "--json", cursor.as_str()];
+    let second = sandbox.run_words(&words).ok();
+
+    assert_eq!(first.json().as_array().unwrap().len(), 2);
+    assert_eq!(text(&second.json()[0]["group"]), "c");
+    assert_eq!(second.stderr, "");
+}
+
+#[test]
 fn a_paused_group_hands_out_nothing_and_others_continue() {
     let sandbox = Sandbox::new();
     enqueue(&sandbox, &["a1"], "a");

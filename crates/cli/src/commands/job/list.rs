@@ -15,12 +15,12 @@ use crate::session::Session;
 pub(super) async fn run(arguments: OnQueues<List>, session: &mut Session) -> Result<Exit> {
     let list = &arguments.request;
     let limit = list.limit.unwrap_or(List::LIMIT_DEFAULT);
-    let within_queue = List {
-        // The cursor of all queues starts with a queue.
-        cursor: list.cursor.clone().filter(|_| !arguments.all_queues),
+    let without_cursor = List {
+        // Only the store that issued a cursor can read it.
+        cursor: None,
         ..list.clone()
     };
-    let store = arguments.store(&within_queue, session).await?;
+    let store = arguments.store(&without_cursor, session).await?;
     let mut queues = arguments.queues(store.as_ref()).await?;
     let mut cursor = list.cursor.clone();
     if arguments.all_queues
