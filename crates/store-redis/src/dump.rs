@@ -69,7 +69,9 @@ pub(crate) async fn read<A: Ask>(
         None => None,
     };
     let numbers = state.get(GROUPS_FIELD.as_bytes());
-    let numbers = numbers.map(|numbers| GroupNumbers::read(numbers)).transpose()?;
+    let numbers = numbers
+        .map(|numbers| GroupNumbers::read(numbers))
+        .transpose()?;
     let numbers = numbers.unwrap_or_default();
     let resting_until = Timestamp::from_ms(number_in(&state, REST_FIELD)?);
     let groups = stored.groups(&numbers, &settings)?;
@@ -78,7 +80,9 @@ pub(crate) async fn read<A: Ask>(
     let ready_total = stats.ready().iter().chain(&numbers.ready()).sum::<u64>();
     let opening = (ready_total > 0 && opens_us > guarded.us)
         .then(|| Timestamp::from_ms(opens_us.div_ceil(1000)));
-    let openings = groups.iter().filter_map(|group| group.opening(&settings, guarded));
+    let openings = groups
+        .iter()
+        .filter_map(|group| group.opening(&settings, guarded));
     let opening = opening.into_iter().chain(openings).min();
     let opening = opening.filter(|_| !stats.is_paused());
     let mut shown = stored.stats(&stats, now, &jobs, &ready, (opening, resting_until))?;
@@ -296,9 +300,8 @@ impl Stored {
 
     fn groups(&self, numbers: &GroupNumbers, settings: &Settings) -> Result<Vec<StoredGroup>> {
         let groups = self.groups.iter();
-        let read = |(name, record): (&Bytes, &Bytes)| {
-            StoredGroup::read(name, record, numbers, settings)
-        };
+        let read =
+            |(name, record): (&Bytes, &Bytes)| StoredGroup::read(name, record, numbers, settings);
         groups.map(read).collect()
     }
 
@@ -312,7 +315,10 @@ impl Stored {
         let dump = |group: &StoredGroup| GroupDump {
             record: group.record(settings, now),
             line: lines.get(group.name.as_str()).cloned().unwrap_or_default(),
-            holders: holders.get(group.name.as_str()).cloned().unwrap_or_default(),
+            holders: holders
+                .get(group.name.as_str())
+                .cloned()
+                .unwrap_or_default(),
             rate_next_us: group.rate_next(settings, now),
         };
         let dumps = groups.iter().map(dump);
