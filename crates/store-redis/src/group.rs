@@ -25,7 +25,9 @@ impl Partition {
         group: &GroupName,
         change: &GroupChange,
     ) -> Result<GroupRecord> {
-        let paused = change.is_paused.map(|is_paused| number_arg(u8::from(is_paused)));
+        let paused = change
+            .is_paused
+            .map(|is_paused| number_arg(u8::from(is_paused)));
         let count = limit_arg(change.rate, |rate| rate.count().to_string());
         let period = limit_arg(change.rate, |rate| rate.period().as_micros().to_string());
         let args = vec![
@@ -56,11 +58,7 @@ impl Partition {
         Ok(self.list_groups(args).await?.records.pop())
     }
 
-    pub(crate) async fn groups(
-        &self,
-        from: Option<&GroupName>,
-        limit: usize,
-    ) -> Result<GroupPage> {
+    pub(crate) async fn groups(&self, from: Option<&GroupName>, limit: usize) -> Result<GroupPage> {
         let from = from.map_or("", |from| from.as_str());
         let args = vec![
             Bytes::from_static(b"page"),
@@ -85,7 +83,7 @@ impl Partition {
     }
 }
 
-/// The values of `lua/lib/group_reply.lua`.
+/// The values of `lua/lib/group/reply.lua`.
 fn read_group(reply: &mut Reply) -> Result<GroupRecord> {
     let name = GroupName::new(reply.text()?)?;
     let (ready, slots) = (reply.count()?, reply.count()?);

@@ -54,7 +54,11 @@ async fn all_jobs_of_a_group_are_in_one_partition_and_never_run_more_than_its_li
     store.enqueue(&queue(), jobs).await.unwrap();
 
     let mut running = BTreeMap::<String, usize>::new();
-    while let Some(claim) = store.claim(&queue(), ClaimRequest::single(50)).await.unwrap() {
+    while let Some(claim) = store
+        .claim(&queue(), ClaimRequest::single(50))
+        .await
+        .unwrap()
+    {
         for job in claim.jobs {
             *running.entry(job.group.unwrap().to_string()).or_default() += 1;
         }
@@ -98,7 +102,11 @@ async fn a_raised_limit_lets_more_groups_start_than_one_call_places_again() {
     store.enqueue(&queue(), jobs.collect()).await.unwrap();
     let claim_all = || async {
         let mut count = 0;
-        while let Some(claim) = store.claim(&queue(), ClaimRequest::single(100)).await.unwrap() {
+        while let Some(claim) = store
+            .claim(&queue(), ClaimRequest::single(100))
+            .await
+            .unwrap()
+        {
             count += claim.jobs.len();
         }
         count
@@ -131,7 +139,10 @@ async fn a_claim_that_waits_for_a_full_group_gets_the_slot_that_a_completion_fre
     });
 
     let done = leases_of(&claim).into_iter().map(JobLease::completion);
-    worker.complete(&queue(), done.collect(), None).await.unwrap();
+    worker
+        .complete(&queue(), done.collect(), None)
+        .await
+        .unwrap();
 
     let next = tokio::time::timeout(Duration::from_secs(20), waiting).await;
     assert_eq!(next.unwrap().unwrap().unwrap().unwrap().jobs.len(), 1);

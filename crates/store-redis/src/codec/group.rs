@@ -67,7 +67,18 @@ impl StoredGroup {
     ) -> Result<Self> {
         let name = GroupName::new(text(KIND, name)?).map_err(|_| damaged(KIND, "invalid name"))?;
         let words: Vec<&str> = text(KIND, record)?.split(' ').collect();
-        let [_, turn, ready, slots, next, rest, paused, version, limits @ ..] = &words[..] else {
+        let [
+            _,
+            turn,
+            ready,
+            slots,
+            next,
+            rest,
+            paused,
+            version,
+            limits @ ..,
+        ] = &words[..]
+        else {
             return Err(damaged(KIND, "too short"));
         };
         let [max_running, rate_count, rate_period, burst] = limits else {
@@ -167,10 +178,7 @@ fn small(word: &str) -> Result<u32> {
 }
 
 /// Encodes a limit of a group as an argument; `None` leaves it.
-pub(crate) fn limit_arg<T>(
-    limit: Option<OwnLimit<T>>,
-    value: impl FnOnce(T) -> String,
-) -> String {
+pub(crate) fn limit_arg<T>(limit: Option<OwnLimit<T>>, value: impl FnOnce(T) -> String) -> String {
     match limit {
         None => String::new(),
         Some(OwnLimit::Default) => DEFAULT_LIMIT.to_owned(),

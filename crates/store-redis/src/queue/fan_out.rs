@@ -192,7 +192,10 @@ impl Queue {
         let old = self.settings().await?;
         let mut new = old.clone();
         settings.iter().try_for_each(|setting| new.apply(setting))?;
-        let has_jobs = self.stats().await?.is_some_and(|stats| stored_jobs(&stats) > 0);
+        let has_jobs = self
+            .stats()
+            .await?
+            .is_some_and(|stats| stored_jobs(&stats) > 0);
         new.check_change(&old, has_jobs, self.has_groups().await?)
     }
 

@@ -16,7 +16,9 @@ impl Queue {
         change: &GroupChange,
     ) -> Result<GroupRecord> {
         self.refresh().await?;
-        self.partition_of_group(group).set_group(group, change).await
+        self.partition_of_group(group)
+            .set_group(group, change)
+            .await
     }
 
     pub(crate) async fn group(&self, group: &GroupName) -> Result<Option<GroupRecord>> {

@@ -162,8 +162,9 @@ impl Queue {
     ) -> Result<Vec<Vec<usize>>> {
         let scripts = self.shared.scripts;
         // A snooze may return jobs like a release.
-        let returns =
-            |script| std::ptr::eq(script, &scripts.release) || std::ptr::eq(script, &scripts.snooze);
+        let returns = |script| {
+            std::ptr::eq(script, &scripts.release) || std::ptr::eq(script, &scripts.snooze)
+        };
         let may_return = matches!(outcomes, Outcomes::Encoded(script, _) if returns(*script));
         if !may_return || batch.len() <= BATCH_MAX {
             return Ok(batch.chunks(BATCH_MAX).map(<[usize]>::to_vec).collect());
