@@ -1,6 +1,6 @@
 -- amend: enqueues jobs of which some replace or postpone a waiting job that has their id or unique key.
 -- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running final tombstones forgetting leases owners lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats call notify opts state group waiting tombstone enqueue store_jobs
+-- uses: stats call notify opts state group/record group/line group/place waiting tombstone enqueue store_jobs
 -- flags:
 -- guards: lazy
 -- args: as in enqueue.lua. A spec may have ON_DUPLICATE (REPLACE, POSTPONE or both), POSTPONE_MAX (ms) and ONLY_EXISTING

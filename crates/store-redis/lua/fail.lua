@@ -1,6 +1,6 @@
 -- fail: records failed attempts. A job is retried later or is dead.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting plan limit lease tombstone finish outcome
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish outcome
 -- flags: allow-oom
 -- args: count; per job id, token, error, and RETRY_BY_POLICY N (jitter), RETRY_AT MS or +MS, or RETRY_NEVER
 -- reply: statuses (scheduled, dead, cancelled, lease_lost, gone) separated by spaces

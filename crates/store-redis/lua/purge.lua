@@ -1,6 +1,6 @@
 -- purge: removes up to a page of waiting jobs without a record.
 -- keys: state jobs opts errors ready suspects ghosts scheduled expiring unique running leases owners final plans lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats call notify opts state group waiting plan stale
+-- uses: stats call notify opts state group/record group/line group/place waiting plan stale
 -- flags: allow-oom
 -- args: call slot and number
 -- reply: number of jobs removed, and 1 if only stale entries were read (call again)

@@ -1,6 +1,6 @@
 -- set: changes settings of the queue, all or none.
 -- keys: state settings jobs opts running leases owners lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts limit group
+-- uses: stats notify opts limit group/record group/line group/place
 -- flags:
 -- args: number of settings, name and text of each; then position and number of each rule that they change
 -- reply: `absent` if the queue does not exist; `conflict` if it would have limits and several partitions, `jobs` if it has jobs and their slots would change, `groups` if it has groups and partitions would be added, or `burst COUNT PERIOD BURST` if that burst is too large; else name and text of every stored setting

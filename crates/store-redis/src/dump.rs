@@ -2,15 +2,16 @@
 //!
 //! For tests and support: reads all keys with plain commands, one by one.
 
+mod groups;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use windlass_core::dump::{ClaimDump, Dump, GroupDump, LeaseDump, QueueDump};
+use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
 use windlass_core::limits::CLAIM_TOMBSTONE;
-use windlass_core::store::{GroupName, ScheduleRecord, Settings, Stats, UniqueKey};
+use windlass_core::store::{ScheduleRecord, Stats, UniqueKey};
 use windlass_core::time::Now;
 use windlass_core::{
     Clock, Enqueued, Job, JobId, JobState, Priority, QueueName, Result, SystemClock, Timestamp,
@@ -20,7 +21,7 @@ use windlass_core::{
 use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, owner_of, read_left};
 use crate::codec::end::{EndRecord, Tombstone};
 use crate::codec::entry::{Entry, StaleEntries};
-use crate::codec::group::{GroupNumbers, StoredGroup};
+use crate::codec::group::GroupNumbers;
 use crate::codec::job::RawJob;
 use crate::codec::lease::StoredLease;
 use crate::codec::names::{GROUPS_FIELD, RATE_NEXT_FIELD, REST_FIELD, STATS_FIELD, SUSPECT_LANE};
@@ -31,7 +32,7 @@ use crate::keys::Keys;
 use crate::open::RedisStore;
 use crate::schedule::schedule_name;
 pub(crate) use source::Ask;
-use source::{Hash, Sorted, Source};
+use source::{Hash, Sorted, Source, number_in};
 
 #[async_trait]
 impl Dump for RedisStore {
@@ -74,27 +75,22 @@ pub(crate) async fn read<A: Ask>(
         .transpose()?;
     let numbers = numbers.unwrap_or_default();
     let resting_until = Timestamp::from_ms(number_in(&state, REST_FIELD)?);
-    let groups = stored.groups(&numbers, &settings)?;
+    let stored_groups = stored.groups(&numbers, &settings)?;
     let by_rate = rate.map_or(0, |(limit, next_us)| limit.opens_at(next_us));
     let opens_us = by_rate.max(resting_until.as_ms() * 1000);
     let ready_total = stats.ready().iter().chain(&numbers.ready()).sum::<u64>();
     let opening = (ready_total > 0 && opens_us > guarded.us)
         .then(|| Timestamp::from_ms(opens_us.div_ceil(1000)));
-    let openings = groups
-        .iter()
-        .filter_map(|group| group.opening(&settings, guarded));
-    let opening = opening.into_iter().chain(openings).min();
+    let group_opening = groups::next_opening(&stored_groups, &settings, guarded);
+    let opening = opening.into_iter().chain(group_opening).min();
     let opening = opening.filter(|_| !stats.is_paused());
     let mut shown = stored.stats(&stats, now, &jobs, &ready, (opening, resting_until))?;
-    for (priority, count) in numbers.ready().into_iter().enumerate() {
-        shown.ready += count;
-        shown.ready_by_priority[priority] += count;
-    }
+    groups::add_ready(&mut shown, &numbers);
     Ok(Some(QueueDump {
         stats: shown,
         ready,
-        turns: turns(&groups, &numbers),
-        groups: stored.group_dumps(&groups, &settings, guarded)?,
+        turns: groups::turns(&stored_groups, &numbers),
+        groups: stored.group_dumps(&stored_groups, &settings, guarded)?,
         jobs,
         unique_keys: stored.unique_keys()?,
         tombstones: remembered.ids,
@@ -106,41 +102,6 @@ pub(crate) async fn read<A: Ask>(
         settings,
         rate_next_us: rate.map(|(_, next_us)| next_us),
     }))
-}
-
-/// A number in `state`; 0 if it is missing.
-fn number_in(state: &Hash, field: &str) -> Result<u64> {
-    let number = state.get(field.as_bytes());
-    let number = number.map_or(Ok("0"), |number| text(field, number))?;
-    number.parse().map_err(|_| damaged(field, "not a number"))
-}
-
-/// The groups with ready jobs by turn, `None` for the jobs without a group.
-fn turns(groups: &[StoredGroup], numbers: &GroupNumbers) -> Vec<Option<GroupName>> {
-    let waiting = groups.iter().filter(|group| group.is_waiting());
-    let mut turns: Vec<_> = waiting
-        .map(|group| (group.turn, Some(group.name.clone())))
-        .collect();
-    if !turns.is_empty() {
-        turns.push((numbers.ungrouped_turn(), None));
-    }
-    turns.sort();
-    turns.into_iter().map(|(_, name)| name).collect()
-}
-
-/// The jobs of a sorted set with members `GROUP TAB … ID` by group, in order.
-fn by_group(members: &Sorted) -> Result<BTreeMap<String, Vec<JobId>>> {
-    let mut found = BTreeMap::<String, Vec<JobId>>::new();
-    for (member, _) in members {
-        let member = text("group", member)?;
-        let ends = (member.split('\t').next(), member.rsplit('\t').next());
-        let (Some(group), Some(id)) = ends else {
-            return Err(damaged("group", "invalid member"));
-        };
-        let jobs = found.entry(group.to_owned()).or_default();
-        jobs.push(job_id("group", id.as_bytes())?);
-    }
-    Ok(found)
 }
 
 /// The tombstones of a queue by kind, as a dump has them.
@@ -296,39 +257,6 @@ impl Stored {
             }
         }
         Ok(lanes)
-    }
-
-    fn groups(&self, numbers: &GroupNumbers, settings: &Settings) -> Result<Vec<StoredGroup>> {
-        let groups = self.groups.iter();
-        let read =
-            |(name, record): (&Bytes, &Bytes)| StoredGroup::read(name, record, numbers, settings);
-        groups.map(read).collect()
-    }
-
-    fn group_dumps(
-        &self,
-        groups: &[StoredGroup],
-        settings: &Settings,
-        now: Now,
-    ) -> Result<Vec<GroupDump>> {
-        let (lines, holders) = (by_group(&self.lined)?, by_group(&self.working)?);
-        let dump = |group: &StoredGroup| GroupDump {
-            record: group.record(settings, now),
-            line: lines.get(group.name.as_str()).cloned().unwrap_or_default(),
-            holders: holders
-                .get(group.name.as_str())
-                .cloned()
-                .unwrap_or_default(),
-            rate_next_us: group.rate_next(settings, now),
-        };
-        let dumps = groups.iter().map(dump);
-        let is_shown = |dump: &GroupDump| dump.record.exists() || dump.rate_next_us.is_some();
-        let dumps: Vec<_> = dumps.filter(is_shown).collect();
-        let mut names = lines.keys().chain(holders.keys());
-        if names.all(|name| groups.iter().any(|group| group.name.as_str() == name)) {
-            return Ok(dumps);
-        }
-        Err(damaged("group", "missing record"))
     }
 
     fn unique_keys(&self) -> Result<Vec<(UniqueKey, JobId)>> {

@@ -83,7 +83,7 @@ impl Partition {
     }
 }
 
-/// The values of `lua/lib/group_reply.lua`.
+/// The values of `lua/lib/group/reply.lua`.
 fn read_group(reply: &mut Reply) -> Result<GroupRecord> {
     let name = GroupName::new(reply.text()?)?;
     let (ready, slots) = (reply.count()?, reply.count()?);

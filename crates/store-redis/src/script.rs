@@ -173,8 +173,13 @@ libraries! {
     "extend",
     "filter",
     "finish",
-    "group",
-    "group_reply",
+    "group/line",
+    "group/page",
+    "group/pick",
+    "group/place",
+    "group/record",
+    "group/reply",
+    "group/turn",
     "lease",
     "limit",
     "load",
@@ -184,7 +189,6 @@ libraries! {
     "opts",
     "outcome",
     "pick",
-    "pick_group",
     "plan",
     "read",
     "reap",
@@ -237,16 +241,9 @@ fn build(name: &'static str, text: &'static str, clock: ClockSource) -> Script {
         source.push_str(library(used));
     }
     source.push_str(text);
-    let checks: [(&str, fn(Key) -> bool); 3] = [
-        ("check_types", |key| {
-            !key.is_of_schedules() && !key.is_of_groups()
-        }),
-        ("check_schedule_types", Key::is_of_schedules),
-        ("check_group_types", Key::is_of_groups),
-    ];
-    for (name, is_checked) in checks {
+    for name in ["check_types", "check_schedule_types", "check_group_types"] {
         if source.contains(&format!("{name}()")) {
-            let keys = keys.iter().filter(|key| is_checked(**key));
+            let keys = keys.iter().filter(|key| checked_by(**key) == name);
             source.insert_str(0, &type_checks(name, keys));
         }
     }
@@ -273,6 +270,17 @@ fn positions(keys: &[Key]) -> HashMap<String, String> {
         at += key.count();
     }
     positions
+}
+
+/// The function of a script that checks the type of a key.
+fn checked_by(key: Key) -> &'static str {
+    if key.is_of_schedules() {
+        "check_schedule_types"
+    } else if key.is_of_groups() {
+        "check_group_types"
+    } else {
+        "check_types"
+    }
 }
 
 /// Declares a function that fails if a key has the wrong type: a script that writes must not fail

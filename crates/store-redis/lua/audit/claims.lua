@@ -1,6 +1,6 @@
 -- audit/claims: checks that the records, tokens and owners of claims agree, and how jobs left them.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting limit lease audit/report audit/validate audit/claim
+-- uses: stats notify opts state group/record group/line group/place waiting limit lease audit/report audit/validate audit/claim
 -- flags: allow-oom
 -- args: `tokens`, `claims`, `left` or `holds`; cursor
 -- reply: as in lib/audit/report

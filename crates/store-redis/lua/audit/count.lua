@@ -1,6 +1,6 @@
 -- audit/count: counts jobs and their bytes, page by page, and corrects the stats if nothing moved meanwhile.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting audit/report audit/validate audit/opts audit/job audit/rename audit/fingerprint
+-- uses: stats notify opts state group/record group/line group/place waiting audit/report audit/validate audit/opts audit/job audit/rename audit/fingerprint
 -- flags: allow-oom
 -- args: cursor, fingerprint of the first page (empty on the first), then the counts so far: jobs; bytes; bytes of succeeded, dead, cancelled jobs; ready jobs by priority
 -- reply: as in lib/audit/report, then the fingerprint (`moved` if it changed), the fifteen counts, and the ids of jobs that must be in a ready list

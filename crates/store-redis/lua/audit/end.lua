@@ -1,6 +1,6 @@
 -- audit/end: corrects the ready counts within their bounds, even while workers are active: no lane has more ready jobs than entries, nor fewer than entries that are not stale.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting audit/report audit/mark
+-- uses: stats notify opts state group/record group/line group/place waiting audit/report audit/mark
 -- flags: allow-oom
 -- args: nonce of the audit
 -- reply: as in lib/audit/report

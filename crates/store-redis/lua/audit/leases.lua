@@ -1,6 +1,6 @@
 -- audit/leases: checks that every lease has an owner record and that every owner has a lease with an end.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting limit lease audit/report audit/validate audit/claim
+-- uses: stats notify opts state group/record group/line group/place waiting limit lease audit/report audit/validate audit/claim
 -- flags: allow-oom
 -- args: `leases` or `owners`; cursor
 -- reply: as in lib/audit/report

@@ -1,6 +1,6 @@
 -- audit/mark: marks unverified jobs and stale entries. Any move removes the mark, so audit/verify knows what did not move.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting audit/report audit/validate audit/opts audit/job audit/mark
+-- uses: stats notify opts state group/record group/line group/place waiting audit/report audit/validate audit/opts audit/job audit/mark
 -- flags: allow-oom
 -- args: nonce of the audit, 1 for its first call; `jobs` or `ghosts`; count; ids
 -- reply: as in lib/audit/report, then the ids that were marked

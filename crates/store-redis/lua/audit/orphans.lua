@@ -1,6 +1,6 @@
 -- audit/orphans: drops values of jobs that do not exist, and values that their job does not need.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting limit lease audit/report audit/validate audit/opts audit/job
+-- uses: stats notify opts state group/record group/line group/place waiting limit lease audit/report audit/validate audit/opts audit/job
 -- flags: allow-oom
 -- args: name of the key; cursor
 -- reply: as in lib/audit/report

@@ -1,6 +1,6 @@
 -- audit/ready_list: checks a page of a ready list. Entries that do not belong to a ready job of this lane are removed.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting limit lease audit/report audit/validate audit/opts audit/job
+-- uses: stats notify opts state group/record group/line group/place waiting limit lease audit/report audit/validate audit/opts audit/job
 -- flags: allow-oom
 -- args: priority; position to start at (empty: the head)
 -- reply: as in lib/audit/report, then the position of the first entry of the page, the position after the last of the list, and per entry CURRENT_ENTRY ID, STALE_ENTRY ID or an empty string (removed)

@@ -1,6 +1,6 @@
 -- audit/running: checks that every running job exists and is listed in an open claim.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting plan limit lease tombstone finish audit/report audit/validate audit/opts audit/job audit/claim
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish audit/report audit/validate audit/opts audit/job audit/claim
 -- flags: allow-oom
 -- args: cursor
 -- reply: as in lib/audit/report

@@ -1,6 +1,6 @@
 -- audit/schedules: checks schedules, their plans and indexes, and that a schedule waits for each pending job.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling names lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting plan schedule/definition audit/report audit/validate audit/opts audit/schedule
+-- uses: stats notify opts state group/record group/line group/place waiting plan schedule/definition audit/report audit/validate audit/opts audit/schedule
 -- flags: allow-oom
 -- args: name of the key, or `pending`; cursor
 -- reply: as in lib/audit/report

@@ -1,6 +1,6 @@
 -- audit/stale: reads a page of the stale-entry records and, after the last page, corrects their total in the stats.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting audit/report audit/validate audit/fingerprint
+-- uses: stats notify opts state group/record group/line group/place waiting audit/report audit/validate audit/fingerprint
 -- flags: allow-oom
 -- args: cursor, fingerprint of the first page (empty on the first), stale entries so far
 -- reply: as in lib/audit/report, then the fingerprint (`moved` if it changed), stale entries so far, and id and count per record

@@ -1,6 +1,6 @@
 -- audit/tombstones: checks the records that outlive a job: tombstones and stale entries of ready lists.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting audit/report audit/validate audit/opts audit/job
+-- uses: stats notify opts state group/record group/line group/place waiting audit/report audit/validate audit/opts audit/job
 -- flags: allow-oom
 -- args: `tombstones`, `forgetting` or `ghosts`; cursor
 -- reply: as in lib/audit/report

@@ -1,6 +1,6 @@
 -- audit/verify: repairs what is still marked. All ready lists were scanned since the mark, so an entry that did not move was seen exactly as often as it is there.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group waiting audit/report audit/validate audit/opts audit/job audit/mark
+-- uses: stats notify opts state group/record group/line group/place waiting audit/report audit/validate audit/opts audit/job audit/mark
 -- flags: allow-oom
 -- args: nonce of the audit; `jobs` or `ghosts`; count; per job its id and where it was seen (`PRIORITY:POSITION,…`), per stale entry its id and how often
 -- reply: as in lib/audit/report

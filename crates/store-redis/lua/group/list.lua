@@ -1,9 +1,9 @@
 -- group/list: reads one group, or a page of them, ordered by name.
 -- keys: state jobs opts lined working turns resting recheck groups group_names
--- uses: stats opts group group_reply
+-- uses: stats opts group/record group/line group/place group/reply
 -- flags: no-writes
 -- args: `one` and a name; or `page`, the name after which to begin (may be empty) and the limit
--- reply: the name after which the next page begins (empty: there is none); then the values of lib/group_reply per group
+-- reply: the name after which the next page begins (empty: done); then the values of lib/group/reply per group
 local reply = { '' }
 if not uses_groups then
   return reply

@@ -1,9 +1,9 @@
 -- group/set: changes the limits of a group, pauses or resumes it.
 -- keys: state jobs opts leases owners lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts group group_reply
+-- uses: stats notify opts group/record group/line group/place group/reply
 -- flags:
 -- args: name; 1 to pause it, 0 to resume it (empty: neither); then maximum number of slots, number and period (us) of the rate, and burst: empty to leave it, DEFAULT_LIMIT to follow the settings of the queue, -1 for none
--- reply: `absent` if the queue does not exist; `burst COUNT PERIOD BURST` if that burst is too large for the rate; else the values of lib/group_reply
+-- reply: `absent` if the queue does not exist; `burst COUNT PERIOD BURST` if that burst is too large for the rate; else the values of lib/group/reply
 if not exists then
   return 'absent'
 end

@@ -163,7 +163,7 @@ local function pick_suspect(priority, taken, request, seen)
   return 'taken'
 end
 
-local pick_in_turn -- in lib/pick_group
+local pick_in_turn -- in lib/group/pick
 
 local function pick(request, seen)
   if uses_groups then

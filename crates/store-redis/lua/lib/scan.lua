@@ -62,21 +62,6 @@ local function page_of_suspects(priority, score, limit)
   return ids, found[#found]
 end
 
--- A page of the lines of groups after a position: the first 18 digits of the place in the line, and the group.
-local function page_of_lines(position, limit)
-  local place, group = string.match(position or '', '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)(.*)$')
-  local low = place and '(' .. group .. '\t' .. place .. ':' or '-'
-  local members = uses_groups and redis.call('ZRANGEBYLEX', k_lined, low, '+', 'LIMIT', 0, limit + 1) or {}
-  local ids = {}
-  if limit == 0 then
-    return ids, members[1] and ''
-  end
-  for i = 1, math.min(limit, #members) do
-    group, place, ids[i] = string.match(members[i], '^([^\t]*)\t(%d+)\t(.*)$')
-  end
-  return ids, #members > limit and string.sub(place, 1, 18) .. group or nil
-end
-
 -- Ready jobs: each priority's suspects, then its list; then the lines of groups. Cursor: `LANE TAB POSITION`.
 local function page_of_ready(cursor, limit)
   local lane, position = string.match(cursor, '^(%d+)\t(.*)$')
@@ -118,10 +103,7 @@ local function page_of_ready(cursor, limit)
   if has_more or not uses_groups then
     return ids, has_more and lane .. '\t' .. (position or '') or nil
   end
-  local page, next_position = page_of_lines(lane >= LANES and position or nil, limit - scanned)
-  for i = 1, #page do
-    ids[#ids + 1] = page[i]
-  end
+  local next_position = add_lines(ids, lane >= LANES and position or nil, limit - scanned)
   return ids, next_position and LANES .. '\t' .. next_position or nil
 end
 

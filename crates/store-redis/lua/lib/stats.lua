@@ -110,7 +110,7 @@ local function count(at, n)
   stats[at + 1] = stats[at + 1] + n
 end
 
-local write_groups -- in lib/group
+local write_groups -- in lib/group/place
 
 local function write_group_numbers()
   local texts = {}

@@ -1,6 +1,6 @@
 -- schedule/change: pauses, resumes or deletes a schedule. A job that waits for the previous one is released by a deletion.
 -- keys: state jobs opts ready suspects ghosts scheduled expiring leases owners schedules plans firing refilling names lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats call notify opts group waiting plan
+-- uses: stats call notify opts group/record group/line group/place waiting plan
 -- flags: allow-oom
 -- args: call slot and number, name, `pause`, `resume` or `delete`
 -- reply: a list with 1, or with 0 if there is no such schedule

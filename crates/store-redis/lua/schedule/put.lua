@@ -1,6 +1,6 @@
 -- schedule/put: creates a schedule or changes it; an identical one changes nothing.
 -- keys: state jobs opts ready suspects ghosts scheduled expiring leases owners schedules plans firing refilling names lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats call notify opts group waiting plan schedule/definition
+-- uses: stats call notify opts group/record group/line group/place waiting plan schedule/definition
 -- flags:
 -- args: call slot and number, name, definition, 1 to pause it or 0 to resume it (empty: neither), number of partitions the caller knows of
 -- reply: `absent` if the queue does not exist; `moved N` if it has N partitions; else a list: `full` if there are too many schedules; or `created`, `changed` or `same`, then, if it needs instants, its revision, the time until which it is settled, and now

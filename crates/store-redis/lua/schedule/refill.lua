@@ -1,6 +1,6 @@
 -- schedule/refill: replaces the known instants of schedules. Ignores refills that are outdated.
 -- keys: state jobs opts ready suspects ghosts scheduled expiring leases owners schedules plans firing refilling lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts group waiting plan schedule/definition
+-- uses: stats notify opts group/record group/line group/place waiting plan schedule/definition
 -- flags:
 -- args: per refill its name, revision, the time after which it begins, the number of instants left out, the newest of these, the time until which it is complete, and the instants: `SECONDS SPACE` or `SECONDS + JITTER_MS SPACE` each
 -- reply: 1

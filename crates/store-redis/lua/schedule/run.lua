@@ -1,6 +1,6 @@
 -- schedule/run: enqueues jobs of a schedule now, besides its instants.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats call notify opts state group waiting plan limit lease tombstone finish cancel schedule/definition schedule/enqueue
+-- uses: stats call notify opts state group/record group/line group/place waiting plan limit lease tombstone finish cancel schedule/definition schedule/enqueue
 -- flags:
 -- args: call slot and number, name; `now`, nonce, 1 to allow an overlap or 0; or `instants`, their count, and the instants (ms)
 -- reply: a list, empty if there is no such schedule; else `found`, then per job STORED_READY, STORED_SCHEDULED, STORED_PENDING, `DUPLICATE STATE SPACE ID` of the existing job or the reply that is remembered, or `OVERLAP ID` of the job that has not ended

@@ -8,7 +8,7 @@ use redis::{Cmd, Value};
 use windlass_core::Result;
 use windlass_redis_link::Link;
 
-use crate::codec::{damaged, value};
+use crate::codec::{damaged, text, value};
 use crate::keys::{Key, Keys};
 
 /// Payloads read at once. The largest has a mebibyte.
@@ -84,4 +84,11 @@ impl<A: Ask> Source<'_, A> {
         }
         Ok(lists)
     }
+}
+
+/// A number in `state`; 0 if it is missing.
+pub(super) fn number_in(state: &Hash, field: &str) -> Result<u64> {
+    let number = state.get(field.as_bytes());
+    let number = number.map_or(Ok("0"), |number| text(field, number))?;
+    number.parse().map_err(|_| damaged(field, "not a number"))
 }

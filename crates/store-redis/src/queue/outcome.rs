@@ -160,12 +160,10 @@ impl Queue {
         outcomes: &Outcomes,
         mut batch: Vec<usize>,
     ) -> Result<Vec<Vec<usize>>> {
-        let scripts = self.shared.scripts;
         // A snooze may return jobs like a release.
-        let returns = |script| {
-            std::ptr::eq(script, &scripts.release) || std::ptr::eq(script, &scripts.snooze)
-        };
-        let may_return = matches!(outcomes, Outcomes::Encoded(script, _) if returns(*script));
+        let returning = [&self.shared.scripts.release, &self.shared.scripts.snooze];
+        let may_return = matches!(outcomes, Outcomes::Encoded(script, _)
+            if returning.iter().any(|returning| std::ptr::eq(*script, *returning)));
         if !may_return || batch.len() <= BATCH_MAX {
             return Ok(batch.chunks(BATCH_MAX).map(<[usize]>::to_vec).collect());
         }

@@ -1,81 +1,5 @@
--- Picks jobs in a queue that uses groups: one job per turn, from the group whose first job has the most urgent priority, then
--- the fewest slots in use, then the longest time since its last turn. The jobs without a group are one more group.
+-- Picks jobs in a queue that uses groups, one job per turn. The jobs without a group are one more group.
 do -- a script may have 200 locals at a time
-  -- Whether a group has its turn before another one.
-  local function is_turn_before(a, b)
-    if a.priority ~= b.priority then
-      return a.priority < b.priority
-    elseif a.slots ~= b.slots then
-      return a.slots < b.slots
-    end
-    return a.turn < b.turn
-  end
-
-  -- Adds a group to those that wait for their turn, in order.
-  local function insert_turn(waiting, turn)
-    local low, high = 1, #waiting + 1
-    while low < high do
-      local middle = math.floor((low + high) / 2)
-      if is_turn_before(waiting[middle], turn) then
-        low = middle + 1
-      else
-        high = middle
-      end
-    end
-    table.insert(waiting, low, turn)
-  end
-
-  -- Reads the next groups in order, so that there are enough for `room` jobs.
-  local function read_turns(waiting, seen, room)
-    local members = redis.call('ZRANGE', k_turns, seen.turns, seen.turns + room - 1)
-    seen.turns, seen.is_last = seen.turns + #members, #members < room
-    local names = {}
-    for i = 1, #members do
-      local priority, slots, turn, name = string.match(members[i], '^(%d)(%d%d%d%d%d%d%d%d%d)(%d+)\t(.*)$')
-      names[i] = name
-      insert_turn(waiting, { name = name, priority = tonumber(priority), slots = tonumber(slots), turn = tonumber(turn), is_fresh = true })
-    end
-    seen.fresh = seen.fresh + #members
-    group_lib.load_groups(names)
-  end
-
-  -- The first job of a group that this call has not taken: its id, its place, and its member in `lined`.
-  local function first_job(turn, seen, room)
-    local group = groups[turn.name]
-    if not turn.jobs or turn.at > #turn.jobs then
-      -- Those that were taken are still in the line.
-      turn.read = turn.read or 0
-      turn.jobs = group_lib.jobs_in_line(group, turn.read, math.max(1, math.ceil(room / math.max(1, seen.fresh))))
-      turn.read, turn.at = turn.read + #turn.jobs, 1
-    end
-    local member = turn.jobs[turn.at]
-    if member then
-      local place, id = string.match(member, '\t(%d+)\t(.*)$')
-      return id, place, member
-    end
-  end
-
-  -- Removes the first job of a group from the line, at the end of the claim.
-  local function take_from_line(turn, priority, member, seen)
-    turn.at = turn.at + 1
-    seen.unlined[#seen.unlined + 1] = member
-    group_lib.leave_line(groups[turn.name], priority)
-  end
-
-  -- The next job of a group decides about its next turn.
-  local function wait_again(waiting, turn, seen, room)
-    local group = groups[turn.name]
-    local _, place = nil, nil
-    if room > 0 then
-      _, place = first_job(turn, seen, room)
-    end
-    local holds_slot, priority = group_lib.read_place(place or string.rep('0', 20))
-    if place and group_lib.opening_of(group) <= now_us and group_lib.has_slot(group, holds_slot) then
-      turn.priority, turn.slots, turn.turn = priority, group.slots, group.turn
-      insert_turn(waiting, turn)
-    end
-  end
-
   -- Counts a job as a turn of its group.
   local function take_turn(turn, id, holds_slot, request, seen)
     local group = groups[turn.name]
@@ -104,7 +28,7 @@ do -- a script may have 200 locals at a time
       seen.may_pick_suspect = may_pick_suspect(request)
     end
     local is_countable = request.mode ~= AT_MOST_ONCE or group_lib.max_running_of(group) < 0
-    local is_open = not group.is_paused and group_lib.opening_of(group) <= now_us and group_lib.has_slot(group, holds_slot)
+    local is_open = not group.is_paused and group_lib.opening_of(group) - now_us <= 0 and group_lib.has_slot(group, holds_slot)
     if not is_open then
       touched[group.name] = group -- it is placed again
     end
@@ -118,7 +42,7 @@ do -- a script may have 200 locals at a time
     if turn.is_fresh then
       turn.is_fresh, seen.fresh = false, seen.fresh - 1
     end
-    local id, place, member = first_job(turn, seen, max - #taken)
+    local id, place, member = group_lib.first_job(turn, seen, max - #taken)
     if not id or not may_take(group, place, request, seen) then
       seen.examined = seen.examined + 1
       return
@@ -131,7 +55,7 @@ do -- a script may have 200 locals at a time
     local text, value = redis.call('HGET', k_opts, id), redis.call('HGET', k_jobs, id) or '\n'
     local bytes = #value - header_length(value)
     if is_expired(text) then
-      take_from_line(turn, priority, member, seen)
+      group_lib.take_from_line(turn, priority, member, seen)
       redis.call('ZREM', k_expiring, id)
       end_dead(id, decode_opts(text), bytes, nil, 'expired')
       seen.skipped, is_changed = seen.skipped + 1, true
@@ -142,12 +66,12 @@ do -- a script may have 200 locals at a time
         seen.is_over = true
         return
       end
-      take_from_line(turn, priority, member, seen)
+      group_lib.take_from_line(turn, priority, member, seen)
       take_turn(turn, id, holds_slot, request, seen)
       taken[#taken + 1] = { id = id, value = value, bytes = bytes, encoded_opts = text or nil, priority = priority, is_suspect = is_suspect_job }
       is_changed, seen.is_over = true, is_suspect_job
     end
-    wait_again(waiting, turn, seen, max - #taken)
+    group_lib.wait_again(waiting, turn, seen, max - #taken)
   end
 
   -- The turn of the jobs without a group, if this claim may take one of them.
@@ -199,10 +123,10 @@ do -- a script may have 200 locals at a time
     seen.ungrouped_slots = redis.call('HLEN', k_running) - redis.call('HEXISTS', k_running, '') - group_numbers[GROUPED_RUNNING]
     while #taken < max and not seen.is_over and not seen.again do
       if seen.fresh == 0 and not seen.is_last then
-        read_turns(waiting, seen, max - #taken)
+        group_lib.read_turns(waiting, seen, max - #taken)
       end
       local ungrouped, first = ungrouped_turn(request, seen), waiting[1]
-      if ungrouped and not (first and is_turn_before(first, ungrouped)) then
+      if ungrouped and not (first and group_lib.is_turn_before(first, ungrouped)) then
         pick_ungrouped(ungrouped, first, taken, max, request, seen)
       elseif first then
         pick_from_group(waiting, taken, max, request, seen)
