@@ -151,12 +151,12 @@ mod tests {
         QueueName::new("mail").unwrap()
     }
 
-    fn statuses(stats: Stats) -> Vec<Status> {
+    fn statuses(stats: &Stats) -> Vec<Status> {
         statuses_with(stats, &[])
     }
 
-    fn statuses_with(stats: Stats, workers: &[WorkerRecord]) -> Vec<Status> {
-        examine_one(&mail(), &stats, workers)
+    fn statuses_with(stats: &Stats, workers: &[WorkerRecord]) -> Vec<Status> {
+        examine_one(&mail(), stats, workers)
             .iter()
             .map(|check| check.status)
             .collect()
@@ -176,22 +176,22 @@ mod tests {
             ..Stats::default()
         };
 
-        assert_eq!(statuses_with(stats, &[worker(false)]), []);
-        assert_eq!(statuses_with(stats, &[worker(true)]), [Status::Warn]);
+        assert_eq!(statuses_with(&stats, &[worker(false)]), []);
+        assert_eq!(statuses_with(&stats, &[worker(true)]), [Status::Warn]);
     }
 
     #[test]
     fn ready_jobs_without_a_worker_are_a_warning() {
-        assert_eq!(statuses(Stats::default()), []);
+        assert_eq!(statuses(&Stats::default()), []);
         assert_eq!(
-            statuses(Stats {
+            statuses(&Stats {
                 ready: 1,
                 ..Stats::default()
             }),
             [Status::Warn]
         );
         assert_eq!(
-            statuses(Stats {
+            statuses(&Stats {
                 is_paused: true,
                 ready: 1,
                 dead: 1,
@@ -208,9 +208,14 @@ mod tests {
             oldest_ms: Some(ms),
             ..Stats::default()
         };
-        assert_eq!(statuses_with(waiting(3_600_000), &[worker(false)]), []);
-        let late = statuses_with(waiting(3_600_001), &[worker(false)]);
+        assert_eq!(statuses_with(&waiting(3_600_000), &[worker(false)]), []);
+        let late = statuses_with(&waiting(3_600_001), &[worker(false)]);
         assert_eq!(late, [Status::Warn]);
+        let resting = Stats {
+            resting_ms: Some(1),
+            ..waiting(3_600_001)
+        };
+        assert_eq!(statuses_with(&resting, &[worker(false)]), []);
     }
 
     #[test]
@@ -219,8 +224,8 @@ mod tests {
             stale_entries,
             ..Stats::default()
         };
-        assert_eq!(statuses(stale(99_999)), []);
-        assert_eq!(statuses(stale(100_000)), [Status::Warn]);
+        assert_eq!(statuses(&stale(99_999)), []);
+        assert_eq!(statuses(&stale(100_000)), [Status::Warn]);
     }
 
     #[test]

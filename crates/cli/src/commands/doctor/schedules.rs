@@ -100,8 +100,8 @@ mod tests {
         store
     }
 
-    async fn messages(store: &MemoryStore, stats: Stats, has_worker: bool) -> Vec<String> {
-        let checks = examine(store, &queue(), &stats, has_worker).await.unwrap();
+    async fn messages(store: &MemoryStore, stats: &Stats, has_worker: bool) -> Vec<String> {
+        let checks = examine(store, &queue(), stats, has_worker).await.unwrap();
         let message = |check: Check| {
             assert_eq!(check.status, Status::Warn);
             check.message
@@ -116,10 +116,10 @@ mod tests {
             schedules: 1,
             ..Stats::default()
         };
-        let warned = messages(&store, stats, false).await;
+        let warned = messages(&store, &stats, false).await;
         assert_eq!(warned.len(), 1);
         assert!(warned[0].contains("no worker"), "{warned:?}");
-        assert!(messages(&store, stats, true).await.is_empty());
+        assert!(messages(&store, &stats, true).await.is_empty());
         // These are reported for the queue.
         for reported in [
             Stats { ready: 1, ..stats },
@@ -128,18 +128,18 @@ mod tests {
                 ..stats
             },
         ] {
-            assert!(messages(&store, reported, false).await.is_empty());
+            assert!(messages(&store, &reported, false).await.is_empty());
         }
     }
 
     #[tokio::test]
     async fn a_schedule_that_missed_instants_is_a_warning_for_a_day() {
         let store = missed(Duration::from_mins(5)).await;
-        let warned = messages(&store, Stats::default(), true).await;
+        let warned = messages(&store, &Stats::default(), true).await;
         assert_eq!(warned.len(), 1);
         let expected = "1 schedules missed instants in the last 24h, such as late";
         assert_eq!(warned[0], expected);
         let store = missed(Duration::from_hours(25)).await;
-        assert!(messages(&store, Stats::default(), true).await.is_empty());
+        assert!(messages(&store, &Stats::default(), true).await.is_empty());
     }
 }

@@ -18,8 +18,8 @@ fn queue(name: &str) -> QueueName {
     QueueName::new(name).unwrap()
 }
 
-fn numbers(name: &str, stats: Stats) -> QueueNumbers {
-    QueueNumbers::new(QueueReply::new(&queue(name), &stats), &[worker()])
+fn numbers(name: &str, stats: &Stats) -> QueueNumbers {
+    QueueNumbers::new(QueueReply::new(&queue(name), stats), &[worker()])
 }
 
 fn worker() -> WorkerReply {
@@ -51,7 +51,7 @@ fn snapshot() -> Snapshot {
         ..job()
     };
     let mut snapshot = Snapshot {
-        queues: vec![numbers("mail", mail), numbers("thumbs", paused)],
+        queues: vec![numbers("mail", &mail), numbers("thumbs", &paused)],
         workers: vec![worker()],
         failures: vec![failure],
         ..Snapshot::default()
