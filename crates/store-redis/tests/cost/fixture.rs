@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::store::{Kind, OnDuplicate, Overlap, Rule, UniqueKey};
+use windlass_core::store::{GroupName, Kind, OnDuplicate, Overlap, Rule, UniqueKey};
 use windlass_core::{
     BootId, Claim, ClaimRequest, JobId, JobLease, LeaseTime, ManualClock, NewJob, QueueName,
     Renewal, Schedule, ScheduleName, Store, Timestamp,
@@ -24,6 +24,8 @@ pub(crate) struct Fixture {
     pub(crate) queue: QueueName,
     boot: BootId,
     is_typed: bool,
+    /// The number of groups that the jobs are in, in turn; 0 for none.
+    groups: u64,
     created: u64,
     claims: u64,
 }
@@ -49,6 +51,7 @@ impl Fixture {
             queue: QueueName::new("mail").unwrap(),
             boot: BootId::generate(),
             is_typed: false,
+            groups: 0,
             created: 0,
             claims: 0,
         }
@@ -57,6 +60,12 @@ impl Fixture {
     /// Makes jobs like those of a typed client: with a kind and a header.
     pub(crate) fn typed(mut self) -> Self {
         self.is_typed = true;
+        self
+    }
+
+    /// Puts jobs into groups, in turn.
+    pub(crate) fn in_groups(mut self, groups: u64) -> Self {
+        self.groups = groups;
         self
     }
 
@@ -165,6 +174,9 @@ impl Fixture {
         if self.is_typed {
             job = job.kind(Kind::new("letter").unwrap());
             job.headers.set("content-type", "application/json").unwrap();
+        }
+        if let Some(group) = self.created.checked_rem(self.groups) {
+            job = job.group(GroupName::new(format!("tenant-{group:07}")).unwrap());
         }
         match delay {
             Some(delay) => job.delay(delay),

@@ -139,6 +139,39 @@ async fn print_the_instructions_of_a_queue_with_limits() {
     }
 }
 
+/// Complete and claim on a plain queue, by the fast and by the full script, and with groups that take turns.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs valgrind: see the top of this file"]
+async fn print_the_instructions_of_groups() {
+    let open = async |scripts, groups| {
+        let server = Server::start();
+        let options = Options {
+            scripts,
+            ..Options::default()
+        };
+        let store = RedisStore::open(&server.url(), options).await;
+        let fixture = Fixture::on_server_time(store.unwrap()).in_groups(groups);
+        (fixture, Callgrind { server })
+    };
+    let variants = [
+        ("fast script", ScriptChoice::FastFirst, 0),
+        ("full script", ScriptChoice::FullOnly, 0),
+        ("1 group", ScriptChoice::FastFirst, 1),
+        ("10 groups", ScriptChoice::FastFirst, 10),
+        ("100 groups", ScriptChoice::FastFirst, 100),
+        ("1000 groups", ScriptChoice::FastFirst, 1000),
+    ];
+    for batch in [1, 10, 100] {
+        for (what, scripts, groups) in variants {
+            let all = batch * (CALLS + 1);
+            let enqueued = verbs::enqueue(batch, CALLS, open(scripts, groups).await).await;
+            print(&format!("enqueue, {what}"), batch, enqueued);
+            let opened = open(scripts, groups).await;
+            print(what, batch, verbs::exchange(all, batch, opened).await);
+        }
+    }
+}
+
 fn print(what: &str, batch: usize, [per_job]: [f64; 1]) {
     let batch = u32::try_from(batch).unwrap();
     println!("{what:30} ×{batch:<4} {:>12.0}", per_job * f64::from(batch));

@@ -101,6 +101,20 @@ async fn no_job_takes_more_memory_than_its_budget() {
     assert_within(["bytes"], BYTES, &measured, BYTES_SLACK);
 }
 
+/// 100 jobs in each group; a group of its own for each job costs about 500 bytes more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiting_job_of_a_group_takes_at_most_450_bytes() {
+    let (fixture, counters) = open().await;
+    let mut fixture = fixture.in_groups(100);
+
+    fixture.fill(KEPT_JOBS, None).await;
+
+    let jobs = f64::from(u32::try_from(KEPT_JOBS).unwrap());
+    let bytes = counters.memory_used() / jobs;
+    println!("{bytes:.0} bytes");
+    assert!(bytes <= 450.0, "{bytes} bytes");
+}
+
 async fn open() -> (Fixture, Counters) {
     let server = Server::start();
     let clock = fixture::clock();

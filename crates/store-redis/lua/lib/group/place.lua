@@ -99,17 +99,14 @@ function group_lib.settle_groups()
   if not uses_groups then
     return false
   end
-  if group_numbers[IS_STALE] == 1 then
-    -- Claims check the groups in `turns`; those that rest are placed again, page by page.
+  if group_numbers[IS_STALE] == 1 and group_numbers[HAS_RECHECK] == 0 then
+    -- Claims check the groups in `turns`; those that rest are placed again, page by page. Those of an earlier change first.
     local waiting = redis.call('ZRANGE', k_turns, 0, GROUPS_PER_CALL - 1)
     for i = 1, #waiting do
       waiting[i] = string.match(waiting[i], '\t(.*)$')
     end
     group_lib.touch_groups(waiting)
-    if group_numbers[HAS_RECHECK] == 1 then
-      redis.call('ZUNIONSTORE', k_recheck, 2, k_recheck, k_resting)
-      redis.call('UNLINK', k_resting)
-    elseif redis.call('ZCARD', k_resting) > 0 then
+    if redis.call('ZCARD', k_resting) > 0 then
       redis.call('RENAME', k_resting, k_recheck)
     end
     group_numbers[IS_STALE], group_numbers[HAS_RECHECK] = 0, 1
@@ -130,5 +127,5 @@ function group_lib.settle_groups()
   group_lib.touch_groups(due)
   group_lib.touch_groups(redis.call('ZRANGEBYSCORE', k_resting, '-' .. digits(now_us), 0, 'LIMIT', 0, GROUPS_PER_CALL))
   write_groups()
-  return is_partial or #due == GROUPS_PER_CALL
+  return is_partial or group_numbers[IS_STALE] == 1 or #due == GROUPS_PER_CALL
 end
