@@ -70,6 +70,7 @@ scripts! {
     audit_claims: "audit/claims.lua",
     audit_count: "audit/count.lua",
     audit_end: "audit/end.lua",
+    audit_groups: "audit/groups.lua",
     audit_jobs: "audit/jobs.lua",
     audit_key_types: "audit/key_types.lua",
     audit_leases: "audit/leases.lua",
@@ -154,6 +155,7 @@ macro_rules! libraries {
 libraries! {
     "audit/claim",
     "audit/fingerprint",
+    "audit/group",
     "audit/job",
     "audit/mark",
     "audit/opts",
