@@ -94,7 +94,7 @@ const STAGES: [Stage; 38] = [
     stage("resting", |scripts| &scripts.audit_groups),
     stage("recheck", |scripts| &scripts.audit_groups),
     stage("group_names", |scripts| &scripts.audit_groups),
-    stage("groups", |scripts| &scripts.audit_groups),
+    single("groups", |scripts| &scripts.audit_group_records),
 ];
 
 /// The scan that counts every job once.

@@ -1,6 +1,6 @@
 -- audit/begin: rebuilds missing or invalid stats and numbers of groups, and restores the anchor fields that keep hashes hash tables.
 -- keys: state settings jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling names lined working turns resting recheck groups group_names sleepers wake hints
--- uses: audit/report
+-- uses: audit/report audit/group_numbers
 -- flags: allow-oom
 -- args: none
 -- reply: as in lib/audit/report, with `absent` as next cursor if there is no queue; then RULES_LOST, or STATS_LOST if only the stats were lost
@@ -9,50 +9,6 @@ local stored = redis.call('HGET', k_state, STATS_FIELD)
 -- The state of a deleted queue, or of one that is watched before it exists, has no stats.
 if not stored and redis.call('EXISTS', unpack(KEYS, 2)) == 0 then
   return page_reply('absent')
-end
-
--- Numbers of all groups after which nothing stored can come: positions and turns grow by less than one per microsecond. The
--- rest of the audit corrects the counts, and groups are placed again.
-local function new_group_numbers()
-  local numbers = {}
-  for i = 1, GROUP_NUMBERS do
-    numbers[i] = 0
-  end
-  numbers[LIMITS_VERSION], numbers[LIMITS_CHANGED], numbers[IS_STALE] = clock_us, clock_us, 1
-  numbers[LINE_FRONT], numbers[LINE_BACK], numbers[LAST_TURN] = -clock_us, clock_us, clock_us
-  return numbers
-end
-
--- Only positions at the front of lines are negative.
-local function valid_group_numbers(text)
-  local numbers, is_valid = {}, string.find(text, '^[%d%- ]+$')
-  for word in string.gmatch(text, '%S+') do
-    local number, at = tonumber(word) or NEVER, #numbers + 1
-    is_valid = is_valid and math.abs(number) < NEVER and (at == LINE_FRONT and number <= 0 or at ~= LINE_FRONT and number >= 0)
-    numbers[at] = number
-  end
-  is_valid = is_valid and #numbers == GROUP_NUMBERS and numbers[UNGROUPED_TURN] <= numbers[LAST_TURN]
-  return is_valid and numbers or nil
-end
-
--- Returns the numbers as text if they must be rewritten, and whether the queue uses groups.
-local function repaired_group_numbers()
-  local text = redis.call('HGET', k_state, GROUPS_FIELD)
-  local keys = redis.call('EXISTS', k_lined, k_working, k_turns, k_resting, k_recheck, k_groups, k_group_names)
-  if not text and keys == 0 then
-    return nil, false
-  end
-  local numbers = valid_group_numbers(text or '')
-  local is_unknown = numbers and numbers[HAS_RECHECK] == 0 and redis.call('EXISTS', k_recheck) == 1
-  if numbers and not is_unknown then
-    return nil, true
-  end
-  numbers = numbers or new_group_numbers()
-  numbers[HAS_RECHECK] = redis.call('EXISTS', k_recheck)
-  for i = 1, GROUP_NUMBERS do
-    numbers[i] = string.format('%.0f', numbers[i])
-  end
-  return table.concat(numbers, ' '), true
 end
 
 local group_numbers, uses_groups = repaired_group_numbers()
