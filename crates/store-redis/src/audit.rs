@@ -55,8 +55,8 @@ const fn single(name: &'static str, script: fn(&'static Scripts) -> &'static Scr
 
 /// All scans, in order. First the records that scripts read when they add jobs to lists; claims before
 /// jobs, since the claim decides whether a job is running; schedules and other values of jobs after
-/// the jobs.
-const STAGES: [Stage; 31] = [
+/// the jobs; the records of groups last, since they count what the stages before have corrected.
+const STAGES: [Stage; 38] = [
     stage("ghosts", |scripts| &scripts.audit_tombstones),
     single("running", |scripts| &scripts.audit_running),
     single("open", |scripts| &scripts.audit_open_claims),
@@ -88,6 +88,13 @@ const STAGES: [Stage; 31] = [
     stage("progress", |scripts| &scripts.audit_orphans),
     stage("tombstones", |scripts| &scripts.audit_tombstones),
     stage("forgetting", |scripts| &scripts.audit_tombstones),
+    stage("lined", |scripts| &scripts.audit_groups),
+    stage("working", |scripts| &scripts.audit_groups),
+    stage("turns", |scripts| &scripts.audit_groups),
+    stage("resting", |scripts| &scripts.audit_groups),
+    stage("recheck", |scripts| &scripts.audit_groups),
+    stage("group_names", |scripts| &scripts.audit_groups),
+    single("groups", |scripts| &scripts.audit_group_records),
 ];
 
 /// The scan that counts every job once.

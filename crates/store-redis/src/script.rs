@@ -70,6 +70,8 @@ scripts! {
     audit_claims: "audit/claims.lua",
     audit_count: "audit/count.lua",
     audit_end: "audit/end.lua",
+    audit_group_records: "audit/group_records.lua",
+    audit_groups: "audit/groups.lua",
     audit_jobs: "audit/jobs.lua",
     audit_key_types: "audit/key_types.lua",
     audit_leases: "audit/leases.lua",
@@ -154,6 +156,8 @@ macro_rules! libraries {
 libraries! {
     "audit/claim",
     "audit/fingerprint",
+    "audit/group",
+    "audit/group_numbers",
     "audit/job",
     "audit/mark",
     "audit/opts",

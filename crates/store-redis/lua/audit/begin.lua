@@ -1,6 +1,6 @@
--- audit/begin: rebuilds missing or invalid stats and restores the anchor fields that keep hashes hash tables.
--- keys: state settings jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling names sleepers wake hints
--- uses: audit/report
+-- audit/begin: rebuilds missing or invalid stats and numbers of groups, and restores the anchor fields that keep hashes hash tables.
+-- keys: state settings jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling names lined working turns resting recheck groups group_names sleepers wake hints
+-- uses: audit/report audit/group_numbers
 -- flags: allow-oom
 -- args: none
 -- reply: as in lib/audit/report, with `absent` as next cursor if there is no queue; then RULES_LOST, or STATS_LOST if only the stats were lost
@@ -11,7 +11,8 @@ if not stored and redis.call('EXISTS', unpack(KEYS, 2)) == 0 then
   return page_reply('absent')
 end
 
-local schema = redis.call('HEXISTS', k_state, GROUPS_FIELD) == 1 and GROUPS_SCHEMA or SCHEMA_VERSION
+local group_numbers, uses_groups = repaired_group_numbers()
+local schema = uses_groups and GROUPS_SCHEMA or SCHEMA_VERSION
 
 -- Stats for what is stored, erring on the safe side: jobs can be claimed and stale entries are detected; the rest of the
 -- audit corrects the counts.
@@ -70,6 +71,10 @@ else
 end
 if is_repaired then
   redis.call('HSET', k_state, STATS_FIELD, struct.pack(STATS_FORMAT, unpack(stats, 1, STATS_COUNT)))
+end
+if group_numbers then
+  redis.call('HSET', k_state, GROUPS_FIELD, group_numbers)
+  report('stats_wrong', nil, 'numbers of all groups')
 end
 local anchored = { jobs = k_jobs, opts = k_opts, running = k_running, open = k_open, claims = k_claims }
 for name, key in pairs(anchored) do

@@ -1,4 +1,4 @@
--- audit/end: corrects the ready counts within their bounds, even while workers are active: no lane has more ready jobs than entries, nor fewer than entries that are not stale.
+-- audit/end: corrects the counts of groups, and the ready counts within their bounds, even while workers are active: no lane has more ready jobs than entries, nor fewer than entries that are not stale.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
 -- uses: stats notify opts state group/record group/line group/place waiting audit/report audit/mark
 -- flags: allow-oom
@@ -22,6 +22,34 @@ for priority = 0, PRIORITY_LAST do
     local change = 'was ' .. digits(before) .. ', counted ' .. digits(after)
     report('stats_wrong', nil, 'ready jobs of priority ' .. priority .. ': ' .. change)
   end
+end
+
+-- Lines and slots can be counted at any time, lines only if they are short enough for one call.
+local LINED_MAX = 1000
+local function count_groups()
+  local counted, slots = {}, redis.call('ZCARD', k_working)
+  counted[GROUPED_RUNNING] = rule(GROUP_SLOT) == SLOT_RUN and slots or math.min(group_numbers[GROUPED_RUNNING], slots)
+  if redis.call('ZCARD', k_lined) <= LINED_MAX then
+    for priority = 0, PRIORITY_LAST do
+      counted[GROUPED_READY + priority] = 0
+    end
+    local members = redis.call('ZRANGE', k_lined, 0, -1)
+    for i = 1, #members do
+      local _, priority = group_lib.read_place(string.match(members[i], '\t(%d+)\t'))
+      counted[GROUPED_READY + priority] = counted[GROUPED_READY + priority] + 1
+    end
+  end
+  for i = GROUPED_RUNNING, GROUP_NUMBERS do
+    local after = counted[i] or math.max(0, group_numbers[i])
+    if group_numbers[i] ~= after then
+      report('stats_wrong', nil, 'jobs with a group: was ' .. digits(group_numbers[i]) .. ', counted ' .. digits(after))
+      group_numbers[i], are_numbers_changed, is_changed = after, true, true
+    end
+  end
+end
+
+if uses_groups then
+  count_groups()
 end
 commit()
 return page_reply('')

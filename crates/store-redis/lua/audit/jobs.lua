@@ -1,6 +1,6 @@
 -- audit/jobs: checks that every job is in exactly one state and that its indexes agree with it.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish audit/report audit/validate audit/opts audit/job audit/state audit/rename
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish audit/report audit/validate audit/opts audit/job audit/group audit/state audit/rename
 -- flags: allow-oom
 -- args: cursor
 -- reply: as in lib/audit/report
@@ -60,17 +60,6 @@ local function check_suspect(id, state, opts, score)
   end
 end
 
--- A ready job with a group must be in its line.
-local function check_line(id, state, opts)
-  if state == 'ready' and opts[GROUP] then
-    local place = opts[IN_LINE]
-    if not place or not redis.call('ZSCORE', k_lined, opts[GROUP] .. '\t' .. place .. '\t' .. id) then
-      add_to_lane(id, opts)
-      report('not_listed', id)
-    end
-  end
-end
-
 local function check_expiry(id, state, opts, score)
   local expiry = not KEEP[state] and state ~= 'running' and opts[EXPIRES_AT]
   if expiry and tonumber(score or -1) ~= tonumber(expiry) then
@@ -117,7 +106,12 @@ for i = 1, #ids do
   end
   check_due(id, state, seen.scheduled[i])
   check_suspect(id, state, opts, seen.suspects[i])
-  check_line(id, state, opts)
+  if opts[GROUP] then
+    group_lib.start_groups()
+    if state == 'ready' then
+      group_lib.check_line(id, opts)
+    end
+  end
   check_expiry(id, state, opts, seen.expiring[i])
   check_key(id, state, opts)
 end

@@ -29,7 +29,9 @@ local function misplacement(id, generation, text, is_elsewhere)
     return 'in_two_states', 'ready and ' .. (state_of(id) or 'final')
   end
   local opts = repaired_opts(id, text)
-  if is_suspect(opts) then
+  if opts[GROUP] then
+    return 'in_two_states', 'ready and lined'
+  elseif is_suspect(opts) then
     return 'in_two_states', 'ready and suspects'
   elseif tonumber(opts[PRIORITY] or PRIORITY_DEFAULT) ~= priority or tonumber(opts[GENERATION] or 0) ~= generation then
     return 'entry_wrong', 'ready list of priority ' .. priority

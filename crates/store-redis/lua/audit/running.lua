@@ -1,6 +1,6 @@
 -- audit/running: checks that every running job exists and is listed in an open claim.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish audit/report audit/validate audit/opts audit/job audit/claim
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish audit/report audit/validate audit/opts audit/job audit/group audit/claim
 -- flags: allow-oom
 -- args: cursor
 -- reply: as in lib/audit/report
@@ -25,6 +25,7 @@ local function remove_lease(id, lease)
   end
   local opts = repaired_opts(id)
   if opts[GROUP] then
+    group_lib.start_groups()
     group_lib.leave_run(id, opts)
   end
   if is_stopped then
@@ -61,6 +62,9 @@ local function check_fields(id, lease)
     lease.bytes, lease.priority, lease.flag = bytes, tonumber(opts[PRIORITY] or PRIORITY_DEFAULT), flag
     redis.call('HSET', k_running, id, encode_lease(lease))
     report('lease_wrong', id)
+  end
+  if opts[GROUP] then
+    group_lib.restore_slot(id, opts)
   end
 end
 

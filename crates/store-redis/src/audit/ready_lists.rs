@@ -28,7 +28,7 @@ const SUSPICIOUS_MAX: usize = 10_000;
 const BATCH: usize = 100;
 
 /// Number of counts passed from page to page of the jobs.
-const COUNTS: usize = 15;
+const COUNTS: usize = 26;
 
 /// The position of an entry: the priority of its list, and its absolute position in it.
 type Position = (usize, i64);

@@ -6,7 +6,7 @@ use windlass_core::{JobId, Result};
 use windlass_redis_link::reply::unexpected_reply;
 
 /// Each code with its message, in which `{}` stands for the detail that the script reports.
-const MESSAGES: [(&str, &str); 43] = [
+const MESSAGES: [(&str, &str); 50] = [
     (
         "anchor_missing",
         "`{}` had lost the field that keeps it a hash table; restored",
@@ -44,6 +44,20 @@ const MESSAGES: [(&str, &str); 43] = [
     (
         "expiry_not_indexed",
         "the expiry of the job was not indexed; indexed",
+    ),
+    ("group_miscounted", "group {}"),
+    ("group_misplaced", "group {}: found its place again"),
+    (
+        "group_not_listed",
+        "group {} was not in the list of groups; added",
+    ),
+    (
+        "group_rate_wrong",
+        "group {}: its rate was closed for too long; it opens after one period at most",
+    ),
+    (
+        "group_unreadable",
+        "the record of group {} was missing or unreadable; rebuilt, its own limits are lost",
     ),
     (
         "id_unreadable",
@@ -130,6 +144,10 @@ const MESSAGES: [(&str, &str); 43] = [
         "the setting {} was unreadable; reset to its default",
     ),
     (
+        "slot_missing",
+        "the job held no slot of its group, although it started; added",
+    ),
+    (
         "stale_entries_miscounted",
         "stale entries of the job in the ready lists: {}; corrected",
     ),
@@ -161,6 +179,10 @@ const MESSAGES: [(&str, &str); 43] = [
     (
         "value_unreadable",
         "the value in `{}` was unreadable; corrected or dropped",
+    ),
+    (
+        "without_group",
+        "`{}` named a group that does not exist; dropped",
     ),
     (
         "without_job",

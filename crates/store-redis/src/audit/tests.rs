@@ -69,7 +69,7 @@ async fn a_page_scans_a_bounded_number_of_ids() -> Result<()> {
 
     let zero = number_arg(0);
     let mut count = vec![zero.clone(), text_arg("")];
-    count.resize(17, zero.clone());
+    count.resize(28, zero.clone());
     let pages = [
         (&scripts.audit_ready_list, vec![number_arg(5), text_arg("")]),
         (&scripts.audit_count, count),

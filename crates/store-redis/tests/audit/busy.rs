@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use windlass_core::store::{Repair, Retry};
+use windlass_core::store::{GroupChange, Repair, Retry};
 use windlass_core::{
     BootId, Change, ClaimRequest, Due, LeaseTime, NewJob, Priority, QueueName, Result, Store,
     Target,
 };
 use windlass_store_redis::{Options, RedisStore};
-use windlass_testkit::fixture::{id, lease_of, named, queue};
+use windlass_testkit::fixture::{group_name, id, lease_of, named, queue};
 use windlass_testkit::redis::Server;
 use windlass_testkit::soundness;
 
@@ -25,6 +25,8 @@ struct BusyFixture {
     server: Server,
     store: RedisStore,
     queue: QueueName,
+    /// Whether some jobs have a group.
+    has_groups: bool,
     /// Number of turns each task may have taken by now; `None` at the end.
     pace: watch::Sender<Option<u64>>,
 }
@@ -37,6 +39,7 @@ impl BusyFixture {
             server,
             store,
             queue: queue("q"),
+            has_groups: false,
             pace: watch::Sender::new(Some(TURNS)),
         })
     }
@@ -45,12 +48,16 @@ impl BusyFixture {
     fn start(&self) -> tokio::task::JoinSet<Result<u64>> {
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..4 {
-            let (store, queue) = (self.store.clone(), self.queue.clone());
+            let (store, queue, has_groups) =
+                (self.store.clone(), self.queue.clone(), self.has_groups);
             let mut pace = self.pace.subscribe();
             tasks.spawn(async move {
                 let mut done = 0;
                 while next_turn(&mut pace, done).await {
                     done += produce(&store, &queue, number, done).await?;
+                    if has_groups {
+                        produce_in_groups(&store, &queue, number, done).await?;
+                    }
                 }
                 Ok(done)
             });
@@ -141,6 +148,44 @@ async fn produce(store: &RedisStore, queue: &QueueName, number: usize, turn: u64
     Ok(1)
 }
 
+/// Enqueues jobs of groups; changes the limits of all groups, or of one.
+async fn produce_in_groups(
+    store: &RedisStore,
+    queue: &QueueName,
+    number: usize,
+    turn: u64,
+) -> Result<()> {
+    let group = |n: u64| group_name(&format!("g{}", (turn + n) % 9));
+    let name = |n: u64| format!("grouped-{number}-{}", (turn + n) % 40);
+    let jobs = (0..6).map(|n| {
+        let job = named(&name(n)).group(group(n));
+        match n {
+            0 => job.expires(Due::After(Duration::from_millis(turn % 30))),
+            1 => job.delay(Duration::from_millis(turn % 20)),
+            _ => job,
+        }
+    });
+    store.enqueue(queue, jobs.collect()).await?;
+    let ids = (0..4).map(|n| id(&name(n))).collect();
+    match turn % 5 {
+        0 => {
+            let limit = format!("group_max_running={}", 1 + turn % 4);
+            store.set(queue, vec![limit.parse()?]).await.map(drop)
+        }
+        1 => {
+            let mut change = GroupChange::default();
+            change.set("rate", ["none", "5/20ms"][usize::from(turn % 2 == 0)])?;
+            store.set_group(queue, &group(0), change).await.map(drop)
+        }
+        2 => {
+            let target = Target::Ids(ids);
+            let changed = store.change(queue, Change::Cancel, &target, None);
+            changed.await.map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Claims jobs, then completes, fails, releases, snoozes or abandons them.
 async fn consume(store: &RedisStore, queue: &QueueName, boot: &BootId, seq: u64) -> Result<()> {
     let request = match seq % 3 {
@@ -208,6 +253,21 @@ async fn a_healthy_queue_is_left_unchanged_under_load() -> Result<()> {
     });
     let [one, two] = auditors;
     tokio::try_join!(one, two)?;
+
+    test.finish(tasks).await?;
+    assert_eq!(test.audit().await?, []);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn healthy_groups_are_left_unchanged_under_load() -> Result<()> {
+    let mut test = BusyFixture::open().await?;
+    test.has_groups = true;
+    let tasks = test.start();
+
+    for _ in 0..AUDITS {
+        assert_eq!(test.audit().await?, []);
+    }
 
     test.finish(tasks).await?;
     assert_eq!(test.audit().await?, []);

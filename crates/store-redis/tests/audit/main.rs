@@ -4,6 +4,7 @@ mod all_damage;
 mod busy;
 mod claims;
 mod fixture;
+mod groups;
 mod jobs;
 mod lists;
 mod partitions;

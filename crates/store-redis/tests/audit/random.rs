@@ -5,12 +5,13 @@ use windlass_testkit::redis::Reply;
 
 use crate::all_damage::fill;
 use crate::fixture::{AuditFixture, key};
+use crate::groups::fill_groups;
 use crate::schedules::fill_schedules;
 
 /// Number of queues to damage (override: `WINDLASS_SEEDS`).
 const SEEDS: u64 = 20;
 
-const KEYS: [(&str, char); 42] = [
+const KEYS: [(&str, char); 50] = [
     ("state", 'f'),
     ("jobs", 'h'),
     ("opts", 'h'),
@@ -43,6 +44,14 @@ const KEYS: [(&str, char); 42] = [
     ("dead", 'z'),
     ("cancelled", 'z'),
     ("forgetting", 'z'),
+    ("lined", 'z'),
+    ("working", 'z'),
+    ("turns", 'z'),
+    ("resting", 'z'),
+    ("recheck", 'z'),
+    ("groups", 'h'),
+    ("group_names", 'z'),
+    ("state", 'n'),
     ("ready:0", 'l'),
     ("ready:1", 'l'),
     ("ready:2", 'l'),
@@ -134,6 +143,7 @@ impl Damage<'_> {
             'h' => self.damage_hash(name),
             'z' => self.damage_zset(name),
             'l' => self.damage_list(name),
+            'n' => return self.damage_group_number(),
             _ => return self.damage_stat(),
         };
         let key = key(name);
@@ -174,6 +184,22 @@ impl Damage<'_> {
         }
     }
 
+    fn damage_group_number(&mut self) -> String {
+        let found = self.test.command("HGET", "state", &["groups"]);
+        let numbers = if found == Reply::Nil {
+            self.text()
+        } else {
+            found.text()
+        };
+        let mut numbers: Vec<&str> = numbers.split(' ').collect();
+        let at = self.rng.usize(..numbers.len());
+        let wrong = ["0", "-1", "x", "7", "", "1000000"];
+        numbers[at] = self.rng.choice(&wrong).expect("not empty");
+        let numbers = numbers.join(" ");
+        self.test.command("HSET", "state", &["groups", &numbers]);
+        format!("groups {numbers}")
+    }
+
     fn damage_stat(&mut self) -> String {
         if self
             .test
@@ -202,6 +228,9 @@ async fn any_damage_is_repaired_in_one_audit() -> Result<()> {
         let test = AuditFixture::open().await;
         fill(&test).await?;
         fill_schedules(&test).await?;
+        if seed % 2 == 0 {
+            fill_groups(&test).await?;
+        }
         let mut damage = Damage::new(&test, seed);
         let count = 1 + damage.rng.usize(0..40);
         let done: Vec<String> = (0..count).map(|_| damage.damage()).collect();

@@ -12,5 +12,8 @@ local function fingerprint()
   for i = READY, LIST_BASE + PRIORITY_LAST do
     parts[#parts + 1] = digits(stats[i])
   end
+  for i = 1, #group_numbers do
+    parts[#parts + 1] = digits(group_numbers[i])
+  end
   return string.sub(redis.sha1hex(table.concat(parts, ' ')), 1, 16)
 end
