@@ -2,7 +2,7 @@
 
 use windlass_core::store::Owner;
 use windlass_core::{Change, ClaimRequest, NewJob, Store, Target};
-use windlass_testkit::fixture::{boot, lease_of, named, numbered, queue, secs};
+use windlass_testkit::fixture::{boot, grouped, lease_of, named, numbered, queue, secs};
 use windlass_testkit::redis::Server;
 
 use super::*;
@@ -85,6 +85,29 @@ async fn a_page_scans_a_bounded_number_of_ids() -> Result<()> {
         );
     }
     assert_eq!(partition.audit_ready_lists().await?, (vec![], false));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_count_notices_that_a_job_of_a_group_moved() -> Result<()> {
+    let server = Server::start();
+    let store = RedisStore::open(&server.url(), Options::default()).await?;
+    let name = queue("q");
+    store.enqueue(&name, vec![grouped("a1")]).await?;
+    let claim = store.claim(&name, ClaimRequest::single(1)).await?;
+    let claim = claim.expect("a job is ready");
+    let partition = store.queue(&name).first();
+    let count = |first: bytes::Bytes| {
+        let mut args = vec![number_arg(0), first];
+        args.resize(28, number_arg(0));
+        partition.audit_page(&partition.scripts().audit_count, args)
+    };
+    let first = count(text_arg("")).await?.rest.bytes()?;
+    assert_eq!(count(first.clone()).await?.rest.bytes()?, first);
+
+    store.release(&name, vec![lease_of(&claim, 0)]).await?;
+
+    assert_eq!(count(first).await?.rest.text()?, "moved");
     Ok(())
 }
 

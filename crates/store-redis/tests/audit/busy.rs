@@ -174,7 +174,10 @@ async fn produce_in_groups(
         }
         1 => {
             let mut change = GroupChange::default();
-            change.set("rate", ["none", "5/20ms"][usize::from(turn % 2 == 0)])?;
+            change.set(
+                "rate",
+                ["none", "5/20ms"][usize::from(turn.is_multiple_of(2))],
+            )?;
             store.set_group(queue, &group(0), change).await.map(drop)
         }
         2 => {

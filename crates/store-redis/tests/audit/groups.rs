@@ -2,7 +2,7 @@
 
 use windlass_core::Result;
 use windlass_core::store::Retry;
-use windlass_testkit::fixture::{grouped, lease_of, numbered, secs};
+use windlass_testkit::fixture::{group_name, grouped, lease_of, named, numbered, secs};
 use windlass_testkit::redis::Reply;
 
 use crate::fixture::AuditFixture;
@@ -411,4 +411,27 @@ async fn groups_that_wait_for_time_or_for_new_limits_are_in_their_place() -> Res
     test.fixture.set("group_rate=1/1m").await?;
     assert_eq!(test.audit().await?.1, []);
     test.fixture.assert_sound().await
+}
+
+#[tokio::test]
+async fn more_groups_than_one_call_places_again_are_in_their_place_after_a_change() -> Result<()> {
+    const MANY: usize = 250;
+    let test = AuditFixture::open().await;
+    let fixture = &test.fixture;
+    fixture.set("group_max_running=2").await?;
+    let job = |n, at| named(&format!("j{n}-{at}")).group(group_name(&format!("g{n:03}")));
+    for at in 0..2 {
+        let jobs = (0..MANY).map(|n| job(n, at)).collect();
+        fixture.enqueue_all(jobs).await?;
+    }
+    for room in [100, 100, MANY - 200] {
+        fixture.take(room).await?;
+    }
+
+    fixture.set("group_max_running=1").await?;
+
+    let left = test.command("ZCARD", "turns", &[]).integer();
+    assert!(left > 0, "all groups were placed again");
+    assert_eq!(test.audit().await?.1, []);
+    test.assert_sound().await
 }
