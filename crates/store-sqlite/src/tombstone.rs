@@ -51,6 +51,10 @@ pub(crate) struct Tombstone {
     pub(crate) name: String,
     /// The reply to an enqueue with this id or key; its durability is not stored. An error if the row is damaged.
     pub(crate) reply: TxResult<Enqueued>,
+    #[cfg_attr(
+        not(feature = "dump"),
+        expect(dead_code, reason = "only dumps show it")
+    )]
     pub(crate) until: Timestamp,
 }
 
