@@ -59,10 +59,19 @@ pub(crate) async fn bytes<M>(
     per_job: impl Fn(&mut M) -> f64,
 ) -> Vec<Row<1>> {
     let mut rows = Vec::new();
-    for what in ["waiting", "waiting of a kind", "scheduled", "running"] {
+    let states = [
+        "waiting",
+        "waiting of a kind",
+        "waiting in a group",
+        "scheduled",
+        "running",
+    ];
+    for what in states {
         let (mut fixture, mut meter) = open().await;
         if what == "waiting of a kind" {
             fixture = fixture.typed();
+        } else if what == "waiting in a group" {
+            fixture = fixture.in_groups(100);
         }
         let delay = (what == "scheduled").then_some(DELAY);
         fixture.fill(KEPT_JOBS, delay).await;

@@ -87,6 +87,7 @@ const FIRING: &[Row<2>] = &[("fire", 1, [1.0, 7.0]), ("fire", 100, [0.01, 0.42])
 const BYTES: &[Row<1>] = &[
     ("waiting", 100, [258.0]),
     ("waiting of a kind", 100, [301.0]),
+    ("waiting in a group", 100, [296.0]),
     ("scheduled", 100, [291.0]),
     ("running", 100, [355.0]),
 ];
