@@ -12,7 +12,7 @@ use crate::plan::{Arguments, LoadPlan};
 use crate::processes::WorkerProcesses;
 use crate::progress::ProgressReport;
 use crate::report::{Measured, Report};
-use crate::scenario::{Scenario, backlog_rounds};
+use crate::scenario::Scenario;
 use crate::target::LoadTarget;
 use crate::tasks::Tasks;
 
@@ -70,18 +70,13 @@ impl Bench {
     /// Runs a scenario, with alternating rounds on all targets. Returns one report per target.
     async fn run(&self, scenario: Scenario, progress: &dyn ProgressReport) -> Result<Vec<Report>> {
         let mut rounds: Vec<Vec<Round>> = self.targets.iter().map(|_| Vec::new()).collect();
-        if scenario == Scenario::Backlog {
+        let count = self.plan.rounds;
+        let at_once = if scenario.shares_a_store() { count } else { 1 };
+        for _ in 0..count / at_once {
             for (target, rounds) in self.targets.iter().zip(&mut rounds) {
                 let context = self.context(target, progress);
-                *rounds = backlog_rounds(&context, self.plan.rounds).await?;
-            }
-        } else {
-            for _ in 0..self.plan.rounds {
-                for (target, rounds) in self.targets.iter().zip(&mut rounds) {
-                    let context = self.context(target, progress);
-                    // Boxed because some of these futures are large.
-                    rounds.push(Box::pin(scenario.round(&context)).await?);
-                }
+                // Boxed because some of these futures are large.
+                rounds.extend(Box::pin(scenario.rounds(&context, at_once)).await?);
             }
         }
         self.compare(&mut rounds);

@@ -26,7 +26,7 @@ pub async fn ended_jobs(store: &dyn Store, queue: &QueueName) -> Result<BTreeMap
     for state in STATES {
         let filter = Filter {
             state: Some(state),
-            kind: None,
+            ..Filter::default()
         };
         let mut from = None;
         loop {

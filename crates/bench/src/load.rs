@@ -32,7 +32,12 @@ pub(crate) fn batches(jobs: u64, batch: usize) -> impl Iterator<Item = u64> {
 
 /// Enqueues jobs in one call.
 pub(crate) async fn enqueue(client: &Client, jobs: Vec<NewJob>) -> Result<()> {
-    for enqueued in client.enqueue_many_raw(QUEUE, jobs).await? {
+    enqueue_on(client, QUEUE, jobs).await
+}
+
+/// Like [`enqueue`], on another queue.
+pub(crate) async fn enqueue_on(client: &Client, queue: &str, jobs: Vec<NewJob>) -> Result<()> {
+    for enqueued in client.enqueue_many_raw(queue, jobs).await? {
         enqueued?;
     }
     Ok(())

@@ -64,7 +64,7 @@ pub struct LoadPlan {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate: Option<u32>,
 
-    /// Delayed jobs are due at a random time within D
+    /// Delayed jobs are due, schedules fire, tenants compete for D
     #[arg(long, value_name = "D", default_value = "5s", value_parser = within)]
     pub(crate) within: Duration,
 

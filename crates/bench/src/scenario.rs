@@ -6,9 +6,11 @@ mod delayed;
 mod end_to_end;
 mod enqueue_bulk;
 mod enqueue_one;
+mod fairness;
 mod http;
 mod latency;
 mod process;
+mod schedules;
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -16,8 +18,6 @@ use windlass::Result;
 
 use crate::context::BenchContext;
 use crate::measure::Round;
-
-pub(crate) use backlog::rounds as backlog_rounds;
 
 /// A benchmark scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
@@ -35,6 +35,10 @@ pub enum Scenario {
     Latency,
     /// How late delayed jobs start
     Delayed,
+    /// How late an idle worker starts the jobs of schedules
+    Schedules,
+    /// Wait of a small tenant next to one with a million jobs, and slots in use by each
+    Fairness,
     /// Cost per job with many ready and scheduled jobs
     Backlog,
     /// Worker processes that are repeatedly killed with SIGKILL
@@ -55,18 +59,30 @@ impl Scenario {
         (value.get_name().to_owned(), about)
     }
 
-    /// Runs one round. Backlog rounds share their stores, since filling takes longer than measuring.
-    pub(crate) async fn round(self, context: &BenchContext<'_>) -> Result<Round> {
-        match self {
+    /// Whether all rounds use one store: filling it takes longer than measuring.
+    pub(crate) fn shares_a_store(self) -> bool {
+        matches!(self, Self::Backlog | Self::Fairness)
+    }
+
+    /// Runs one round, or `count` rounds that share a store.
+    pub(crate) async fn rounds(
+        self,
+        context: &BenchContext<'_>,
+        count: usize,
+    ) -> Result<Vec<Round>> {
+        let round = match self {
             Self::EnqueueOne => enqueue_one::round(context).await,
             Self::EnqueueBulk => enqueue_bulk::round(context).await,
             Self::Process => process::round(context).await,
             Self::EndToEnd => end_to_end::round(context).await,
             Self::Latency => latency::round(context).await,
             Self::Delayed => delayed::round(context).await,
-            Self::Backlog => backlog::round(context).await,
+            Self::Schedules => schedules::round(context).await,
+            Self::Fairness => return fairness::rounds(context, count).await,
+            Self::Backlog => return backlog::rounds(context, count).await,
             Self::Crash => crash::round(context).await,
             Self::Http => http::round(context).await,
-        }
+        };
+        Ok(vec![round?])
     }
 }

@@ -46,18 +46,36 @@ impl RunningWorker {
         jobs: u64,
         on_start: impl Fn(&AttemptContext) + Send + Sync + 'static,
     ) -> Result<Self> {
+        let queue = QueueName::new(QUEUE)?;
+        let handler = move |context: AttemptContext| {
+            on_start(&context);
+            std::future::ready(Outcome::done())
+        };
+        let concurrency = context.plan.concurrency;
+        Self::start_on(context, url, queue, concurrency, jobs, handler).await
+    }
+
+    /// Starts a worker of a queue; `handler` runs its jobs.
+    pub(crate) async fn start_on<F: Future<Output = Outcome> + Send + 'static>(
+        context: &BenchContext<'_>,
+        url: &StoreUrl,
+        queue: QueueName,
+        concurrency: usize,
+        jobs: u64,
+        handler: impl Fn(AttemptContext) -> F + Send + Sync + 'static,
+    ) -> Result<Self> {
         let stores = windlass::runtime::open_connections(url, OpenMode::CreateIfMissing).await?;
-        let mut options = Options::new([Source::new(QueueName::new(QUEUE)?)]);
+        let mut options = Options::new([Source::new(queue)]);
         "bench".clone_into(&mut options.name);
-        options.concurrency = context.plan.concurrency;
+        options.concurrency = concurrency;
         let count = Arc::new(Count::default());
         let counted = Arc::clone(&count);
         let handler = move |context: AttemptContext| {
-            on_start(&context);
+            let attempt = handler(context);
             if counted.ran.fetch_add(1, Ordering::Relaxed) + 1 == jobs {
                 counted.reached.notify_one();
             }
-            std::future::ready(Outcome::done())
+            attempt
         };
         let runtime = Runtime::new(stores, options, Arc::new(handler))?;
         let stop = StopOnDrop(runtime.stopper());

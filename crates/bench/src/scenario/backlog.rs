@@ -16,14 +16,8 @@ use filled_queue::FilledQueue;
 /// Batches of each verb per round.
 const STEPS: usize = 50;
 
-/// Fills the stores and runs one round.
-pub(super) async fn round(context: &BenchContext<'_>) -> Result<Round> {
-    let mut all = rounds(context, 1).await?;
-    Ok(all.pop().unwrap_or_default())
-}
-
 /// Fills a queue of each size once, then runs all rounds.
-pub(crate) async fn rounds(context: &BenchContext<'_>, count: usize) -> Result<Vec<Round>> {
+pub(super) async fn rounds(context: &BenchContext<'_>, count: usize) -> Result<Vec<Round>> {
     context.target.fresh().await?;
     let meter = Meter::open(context).await?;
     let mut queues = Vec::new();

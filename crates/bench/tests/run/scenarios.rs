@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::has_fields;
 
 /// A scenario, its size flags, and the results it has on every store.
-const SCENARIOS: [(&str, &str, &str); 9] = [
+const SCENARIOS: [(&str, &str, &str); 11] = [
     (
         "enqueue-one",
         "--jobs 300",
@@ -27,6 +27,12 @@ const SCENARIOS: [(&str, &str, &str); 9] = [
         "delayed",
         "--jobs 300 --within 200ms",
         "jobs early late_start lateness_ms",
+    ),
+    ("schedules", "--jobs 3 --within 1s", "jobs lateness_ms"),
+    (
+        "fairness",
+        "--jobs 300 --within 100ms",
+        "alone_ms limited_ms unlimited_ms ratio slots",
     ),
     ("backlog", "--backlog 200,1000", "at ratio"),
     (
@@ -75,6 +81,11 @@ fn assert_plausible(scenario: &str, report: &Value) {
                 (&400.into(), &400.into())
             );
             assert_eq!(results["kills"], 10, "{report}");
+        }
+        "schedules" => assert_eq!(results["jobs"], 3, "{report}"),
+        "fairness" => {
+            has_fields(&results["ratio"]["limited"], "p50 p99");
+            has_fields(&results["slots"], "long short");
         }
         "backlog" => {
             has_fields(

@@ -71,7 +71,7 @@ async fn is_empty(context: &ActorContext) -> Result<bool> {
     for state in [JobState::Scheduled, JobState::Ready, JobState::Running] {
         let filter = Filter {
             state: Some(state),
-            kind: None,
+            ..Filter::default()
         };
         let page = context
             .retry(|| context.store.list(&context.queue, &filter, None, 1))

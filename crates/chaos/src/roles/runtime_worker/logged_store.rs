@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
-    GroupRecord, Heartbeat, LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Ran,
-    Refill, Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze,
-    Stats, Watch, WorkerCommand, WorkerRecord,
+    Action, ActionRecord, Audited, Changes, Completed, Completion, Cursor, ErrorGroup, Explanation,
+    Failure, Fingerprint, Fraction, GroupChange, GroupName, GroupRecord, Heartbeat, HistoryRow,
+    JobPage, LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed,
+    Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch,
+    WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
@@ -213,8 +214,16 @@ impl Store for LoggedStore {
         self.store.stats(queue).await
     }
 
+    async fn history(&self, queue: &QueueName, minutes: u32) -> Result<Vec<HistoryRow>> {
+        self.store.history(queue, minutes).await
+    }
+
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
         self.store.get(queue, id).await
+    }
+
+    async fn explain(&self, queue: &QueueName, id: &JobId) -> Result<Option<Explanation>> {
+        self.store.explain(queue, id).await
     }
 
     async fn list(
@@ -223,7 +232,7 @@ impl Store for LoggedStore {
         filter: &Filter,
         from: Option<Cursor>,
         limit: usize,
-    ) -> Result<Page<Job>> {
+    ) -> Result<JobPage<Job>> {
         self.store.list(queue, filter, from, limit).await
     }
 
@@ -297,6 +306,14 @@ impl Store for LoggedStore {
         self.store.groups(queue, from, limit).await
     }
 
+    async fn error_groups(&self, queue: &QueueName) -> Result<Vec<ErrorGroup>> {
+        self.store.error_groups(queue).await
+    }
+
+    async fn clear_error_group(&self, queue: &QueueName, group: Fingerprint) -> Result<bool> {
+        self.store.clear_error_group(queue, group).await
+    }
+
     async fn register(&self, worker: NewWorker) -> Result<()> {
         self.store.register(worker).await
     }
@@ -319,6 +336,14 @@ impl Store for LoggedStore {
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         self.store.workers().await
+    }
+
+    async fn log_action(&self, action: Action) -> Result<()> {
+        self.store.log_action(action).await
+    }
+
+    async fn actions(&self, from: Option<Cursor>, limit: usize) -> Result<Page<ActionRecord>> {
+        self.store.actions(from, limit).await
     }
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {
