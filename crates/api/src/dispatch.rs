@@ -11,12 +11,13 @@ use crate::claim::ClaimReply;
 use crate::error::Error;
 use crate::fields::Fields;
 use crate::request::{
-    Accept, ApiResult, ApplySchedules, Audit, Backfill, Cancel, Claim, CommandWorker, Complete,
-    Delete, DeleteQueue, DeleteSchedule, Enqueue, EnqueueAll, Fail, FailWorker, Get, GetGroup,
-    GetSchedule, Groups, Heartbeat, Leave, List, Maintain, NextInstants, OutcomesReply, Pause,
-    PauseGroup, PauseSchedule, Progress, Promote, Purge, QueueRequest, Queues, Register, Release,
-    Renew, RenewLeases, Resume, ResumeGroup, ResumeSchedule, Retry, RunSchedule, Schedules, Set,
-    SetGroup, ShowSettings, Snooze, Stats, StoreRequest, WAIT_MAX, Wait, Workers,
+    Accept, Actions, ApiResult, ApplySchedules, Audit, Backfill, Cancel, Claim, ClearError,
+    CommandWorker, Complete, Delete, DeleteQueue, DeleteSchedule, Enqueue, EnqueueAll, Errors,
+    Fail, FailWorker, Get, GetGroup, GetSchedule, Groups, Heartbeat, History, Leave, List,
+    Maintain, NextInstants, OutcomesReply, Pause, PauseGroup, PauseSchedule, Progress, Promote,
+    Purge, QueueRequest, Queues, Register, Release, Renew, RenewLeases, Resume, ResumeGroup,
+    ResumeSchedule, Retry, RunSchedule, Schedules, Set, SetGroup, ShowSettings, Snooze, Stats,
+    StoreRequest, WAIT_MAX, Wait, Why, Workers, target_of,
 };
 use crate::route::{Method, Route, Scope};
 use crate::schedule::PutSchedule;
@@ -59,6 +60,14 @@ macro_rules! ops {
                 $($(Route::new(Method::$smethod, $spath, Scope::$sscope, <$store as StoreRequest>::OP, $ssummary)
                     .with_request::<$store>().with_reply::<<$store as StoreRequest>::Reply>(),)+)*
             ];
+
+            /// Describes what the request is applied to, for the log of operator actions.
+            pub fn target(&self) -> String {
+                match self {
+                    $(Self::$queue(request) => target_of(request),)*
+                    $(Self::$store(request) => target_of(request),)*
+                }
+            }
 
             /// Parses a request from a JSON object with the op in the field `op`.
             pub fn parse_line(line: &str) -> Result<(Option<QueueName>, Self)> {
@@ -121,9 +130,11 @@ ops! {
         Promote: Post "/v1/queues/{queue}/promote" Operate "Makes scheduled jobs ready now",
             Post "/v1/queues/{queue}/jobs/{id}/promote" Operate "Makes a scheduled job ready now";
         Get: Get "/v1/queues/{queue}/jobs/{id}" Read "Returns a job with its payload and result";
+        Why: Get "/v1/queues/{queue}/jobs/{id}/why" Read "Explains why a job waits, and when it probably starts";
         List: Get "/v1/queues/{queue}/jobs" Read "Lists jobs, one page at a time, without payloads and results";
         Wait: Get "/v1/queues/{queue}/jobs/{id}/wait" Read "Waits until a job has finished, for up to 60 seconds";
         Stats: Get "/v1/queues/{queue}" Read "Returns the stats of a queue";
+        History: Get "/v1/queues/{queue}/history" Read "Returns the history of a queue, one row per minute";
         Pause: Post "/v1/queues/{queue}/pause" Operate "Pauses a queue: claims return no jobs";
         Resume: Post "/v1/queues/{queue}/resume" Operate "Resumes a paused or resting queue";
         Purge: Post "/v1/queues/{queue}/purge" Admin "Deletes a page of ready, scheduled and pending jobs";
@@ -135,6 +146,8 @@ ops! {
         SetGroup: Put "/v1/queues/{queue}/groups/{group}" Operate "Changes the limits of a group, pauses or resumes it";
         PauseGroup: Post "/v1/queues/{queue}/groups/{group}/pause" Operate "Pauses a group: claims return none of its jobs";
         ResumeGroup: Post "/v1/queues/{queue}/groups/{group}/resume" Operate "Resumes a paused or resting group";
+        Errors: Get "/v1/queues/{queue}/errors" Read "Lists the errors of failed attempts in groups, the one seen last first";
+        ClearError: Delete "/v1/queues/{queue}/errors/{fingerprint}" Operate "Deletes a group of errors; its jobs stay as they are";
         PutSchedule: Put "/v1/queues/{queue}/schedules/{name}" Admin "Creates or changes a schedule; an identical one changes nothing";
         GetSchedule: Get "/v1/queues/{queue}/schedules/{name}" Read "Returns a schedule with its next instants and its history";
         DeleteSchedule: Delete "/v1/queues/{queue}/schedules/{name}" Admin "Deletes a schedule and its history, but not its jobs";
@@ -153,6 +166,7 @@ ops! {
         Register: Post "/v1/workers" Work "Registers a worker";
         Heartbeat: Post "/v1/workers/{worker}/heartbeat" Work "Records a heartbeat, renews the leases of the worker and returns its next command";
         Leave: Post "/v1/workers/{worker}/leave" Work "Unregisters a worker and releases its jobs";
+        Actions: Get "/v1/actions" Read "Lists the log of operator actions, newest first, one page at a time";
         Workers: Get "/v1/workers" Read "Lists the registered workers";
         FailWorker: Post "/v1/workers/{worker}/fail" Operate "Declares a worker dead and returns its jobs to their queues now";
         CommandWorker: Post "/v1/workers/{worker}/command" Operate "Queues a command for the worker's next heartbeat";

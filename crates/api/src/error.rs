@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use windlass_core::store::GroupName;
+use windlass_core::store::{Fingerprint, GroupName};
 use windlass_core::{BootId, Change, Error as CoreError, JobId, JobState, QueueName, ScheduleName};
 
 use crate::code::Code;
@@ -203,6 +203,15 @@ impl Error {
             Code::NotFound,
             format!("schedule {name} not found in queue {queue}"),
             "list the schedules of all queues with `windlass schedules list`",
+        )
+    }
+
+    /// The queue has no such group of errors.
+    pub fn error_group_not_found(queue: &QueueName, group: Fingerprint) -> Self {
+        Self::new(
+            Code::NotFound,
+            format!("error group {group} not found in queue {queue}"),
+            format!("list the groups with `windlass queue errors {queue}`"),
         )
     }
 

@@ -13,11 +13,12 @@ use windlass_core::{
 };
 
 use crate::enqueue::unique_until;
+use crate::error_group::AttemptReply;
 use crate::retry::RetryDelays;
 use crate::word::{self, Word};
 use crate::{content, timestamp};
 
-/// A job. Listings omit payload, result and `lease_until`.
+/// A job. Listings omit payload, result, attempts and `lease_until`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the fields are those of `windlass_core::Job`")]
 pub struct JobReply {
@@ -61,6 +62,9 @@ pub struct JobReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_base64: Option<String>,
     pub error: Option<String>,
+    /// The last attempts that failed or lost their lease, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptReply>,
     #[serde(deserialize_with = "word::read_optional")]
     pub reason: Option<Word>,
     pub worker: Option<String>,
@@ -157,6 +161,11 @@ impl JobReply {
             progress,
             result: content::join(self.result, self.result_base64.as_deref())?,
             error: self.error,
+            attempts: self
+                .attempts
+                .into_iter()
+                .map(AttemptReply::into_record)
+                .collect::<Result<_>>()?,
             reason: self.reason.and_then(Reason::from_text),
             worker: self.worker.map(BootId::new).transpose()?,
             token: None,
@@ -236,6 +245,7 @@ impl From<&Job> for JobReply {
             result,
             result_base64,
             error: job.error.clone(),
+            attempts: job.attempts.iter().map(AttemptReply::from).collect(),
             reason: job.reason.map(windlass_core::store::Reason::as_str),
             worker: job.worker.as_ref().map(ToString::to_string),
             lease_until: job.lease_until.map(timestamp::format),

@@ -164,3 +164,43 @@ impl SettingsReply {
         Ok(settings)
     }
 }
+
+/// Describes a setting in a few words.
+pub fn describe_setting(name: &str) -> &'static str {
+    match name {
+        "dedup_for" => "how long caller-chosen ids stay reserved after their job ends",
+        "dedup_max" => "maximum number of such ids",
+        "requeue" => "where released and rescued jobs are added: front, back",
+        "poison_after" => "number of expired leases in a row at which a job becomes dead",
+        "keep_succeeded" => "which succeeded jobs to keep: with_result, all, nothing",
+        "succeeded_age" => "how long to keep succeeded jobs",
+        "succeeded_count" | "dead_count" | "cancelled_count" => "maximum number of them to keep",
+        "succeeded_bytes" | "dead_bytes" | "cancelled_bytes" => {
+            "maximum total size of them, in bytes"
+        }
+        "dead_age" => "how long to keep dead jobs",
+        "cancelled_age" => "how long to keep cancelled jobs",
+        "max_running" => "jobs that run at the same time",
+        "rate" => "jobs handed out in any period, such as 100/1m",
+        "burst" => "jobs that may start at once although the rate spreads them",
+        "group_max_running" => "jobs of each group that run at the same time",
+        "group_rate" => "jobs of each group handed out in any period",
+        "group_burst" => "like burst, for the rate of each group",
+        "group_slot" => "until when a job counts for its group: run, job, success",
+        "partitions" => "number of partitions in Redis: 1 to 128, auto",
+        "partition_at" => "waiting jobs in a partition above which auto adds partitions",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_described() {
+        for setting in Settings::default().all() {
+            assert_ne!(describe_setting(setting.name()), "", "{}", setting.name());
+        }
+    }
+}

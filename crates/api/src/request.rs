@@ -3,11 +3,14 @@
 //! An interface takes `op` and `queue` from its input (a line, a path, a body), parses the rest as the
 //! type of the op, and returns the reply. The store makes every decision.
 
+mod actions;
 mod apply;
 mod change;
 mod claim;
 mod enqueue;
+mod errors;
 mod group;
+mod history;
 mod maintenance;
 mod outcome;
 mod queue;
@@ -27,20 +30,23 @@ use windlass_core::{Error as CoreError, QueueName, Store};
 
 use crate::error::Error;
 
+pub use actions::{ActionReply, Actions, ActionsReply, target_of};
 pub use apply::{AppliedSchedule, ApplyReply, ApplySchedules};
 pub use change::{Cancel, ChangedJobReply, ChangesReply, Delete, JobSelector, Promote, Retry};
 pub use claim::{Accept, Claim, ClaimMode, Progress, Renew, RenewLeases};
 pub use enqueue::{Enqueue, EnqueueAll, EnqueueAllReply};
+pub use errors::{ClearError, ClearErrorReply, Errors, ErrorsReply};
 pub use group::{GetGroup, Groups, GroupsReply, LimitValue, PauseGroup, ResumeGroup, SetGroup};
+pub use history::{History, HistoryReply};
 pub use maintenance::{Audit, AuditReply, Maintain};
 pub use outcome::{
     Complete, CompletedJob, Fail, FailedJob, LeasedJob, OutcomesReply, Release, Snooze, SnoozedJob,
 };
 pub use queue::{
     DeleteQueue, DeleteQueueReply, Pause, Purge, PurgeReply, Queues, Resume, Set, ShowSettings,
-    Stats,
+    Stats, read_stats,
 };
-pub use read::{Get, List, ListReply, Wait, WaitReply};
+pub use read::{Get, List, ListReply, Wait, WaitReply, Why};
 pub use schedule::{
     DeleteSchedule, DeleteScheduleReply, GetSchedule, PauseSchedule, ResumeSchedule, Schedules,
     SchedulesReply,

@@ -10,7 +10,7 @@ mod values;
 use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use windlass_api::request::{Accept, Fail, Progress, Release, Snooze};
+use windlass_api::request::{Accept, Actions, Fail, Progress, Release, Snooze};
 use windlass_interop::commands::{Interop, processor, submit};
 use windlass_terminal::session::Global;
 
@@ -124,6 +124,8 @@ pub(crate) enum Command {
     Schedules(schedules::Command),
     /// List workers, send a worker a command, or declare it dead
     Workers(workers::Arguments),
+    /// Show what operators did, newest first
+    Actions(Actions),
     /// Fire schedules, promote due jobs, reap expired leases, prune
     #[command(alias = "clean")]
     Maintain(maintain::Arguments),

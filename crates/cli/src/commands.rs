@@ -1,5 +1,6 @@
 //! One module per command, and the dispatch to them.
 
+mod actions;
 pub(crate) mod bench;
 pub(crate) mod claim;
 pub(crate) mod completions;
@@ -65,6 +66,7 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
         Command::Groups(command) => groups::run(command, session).await,
         Command::Schedules(command) => schedules::run(command, session).await,
         Command::Workers(arguments) => workers::run(arguments, session).await,
+        Command::Actions(request) => actions::run(request, session).await,
         Command::Maintain(arguments) => maintain::run(arguments, session).await,
         Command::Audit(arguments) => maintain::audit(arguments, session).await,
         Command::Store(command) => store::run(&command, session).await,

@@ -5,8 +5,9 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::job::JobState;
-use crate::name::{JobId, Kind, UniqueKey};
+use crate::name::{JobId, UniqueKey};
 use crate::text_enum::text_enum;
 
 /// Selects jobs.
@@ -18,7 +19,8 @@ pub enum Target {
     UniqueKey(UniqueKey),
     /// Every job with exactly this payload, in pages. Only for `cancel`.
     Payload(Bytes),
-    /// Every job that matches a filter, in pages.
+    /// Every job that matches a filter, in pages. With more conditions than state and kind a store may read the page
+    /// first: a job that moves to another state before it is changed, is changed if that state allows it.
     Filter(Filter),
 }
 
@@ -71,32 +73,15 @@ impl Change {
                 "only cancel can select jobs by payload",
                 "select jobs by id, by unique key, or by state and kind",
             )),
-            Target::Filter(filter) => Ok(Target::Filter(Filter {
-                state: filter.state.or(state),
-                kind: filter.kind.clone(),
-            })),
+            Target::Filter(filter) => {
+                filter.check()?;
+                let state = filter.state.or(state);
+                let filter = filter.clone();
+                Ok(Target::Filter(Filter { state, ..filter }))
+            }
             _ => Ok(target.clone()),
         }
     }
-}
-
-/// Selects jobs by state and kind.
-///
-/// ```
-/// # use windlass_core as windlass;
-/// use windlass::store::Kind;
-/// use windlass::{Filter, JobState};
-///
-/// let dead = Filter { state: Some(JobState::Dead), ..Filter::default() };
-/// let dead_letters = Filter { kind: Some(Kind::new("letter")?), ..dead };
-/// # Ok::<(), windlass::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
-    /// The state. `None` matches every state.
-    pub state: Option<JobState>,
-    /// The kind. `None` matches every kind.
-    pub kind: Option<Kind>,
 }
 
 /// The start of the next page. Opaque: pass it back to the store that returned it.
@@ -110,6 +95,35 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The next page. `None` at the end.
     pub next: Option<Cursor>,
+}
+
+/// One page of jobs, or of replies for jobs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobPage<T> {
+    /// The items. May be empty although more pages follow.
+    pub items: Vec<T>,
+    /// The next page. `None` at the end.
+    pub next: Option<Cursor>,
+    /// How many jobs the store examined for this page.
+    pub scanned: usize,
+}
+
+impl<T> Default for JobPage<T> {
+    fn default() -> Self {
+        Self::complete(Vec::new())
+    }
+}
+
+impl<T> JobPage<T> {
+    /// Creates a page of the selected jobs, without a next one.
+    pub const fn complete(items: Vec<T>) -> Self {
+        let scanned = items.len();
+        Self {
+            items,
+            next: None,
+            scanned,
+        }
+    }
 }
 
 /// The reply for one job.
@@ -137,7 +151,7 @@ pub struct ChangedJob {
 }
 
 /// One page of replies: one per requested id, or one per job that the filter or payload matched.
-pub type Changes = Page<ChangedJob>;
+pub type Changes = JobPage<ChangedJob>;
 
 #[cfg(test)]
 mod tests {

@@ -260,6 +260,13 @@ pub struct ClaimedJob {
     pub due_at: Timestamp,
 }
 
+impl ClaimedJob {
+    /// Returns how long the job had been due when it was claimed.
+    pub fn waited_until(&self, claimed_at: Timestamp) -> Duration {
+        claimed_at.since(self.created_at.max(self.due_at))
+    }
+}
+
 impl From<Job> for ClaimedJob {
     fn from(job: Job) -> Self {
         Self {

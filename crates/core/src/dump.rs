@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use crate::claim::Owner;
 use crate::enqueued::Enqueued;
 use crate::error::Result;
+use crate::error_group::ErrorGroup;
 use crate::group::GroupRecord;
+use crate::history::HistoryRow;
 use crate::job::{Job, JobState};
 use crate::name::{GroupName, JobId, QueueName, UniqueKey};
 use crate::outcome::OutcomeStatus;
@@ -48,12 +50,16 @@ pub struct QueueDump {
     pub amendments: Vec<(JobId, Enqueued, Timestamp)>,
     /// Schedules.
     pub schedules: Vec<ScheduleRecord>,
+    /// Groups of errors, the one seen last first.
+    pub error_groups: Vec<ErrorGroup>,
     /// Leases, by owner.
     pub leases: Vec<LeaseDump>,
     /// Claims that are open, or finished and still remembered.
     pub claims: Vec<ClaimDump>,
     /// The queue's stats.
     pub stats: Stats,
+    /// The queue's history.
+    pub history: Vec<HistoryRow>,
     /// The queue's settings.
     pub settings: Settings,
     /// When the next claim would be on schedule, in microseconds, if the queue has a rate.

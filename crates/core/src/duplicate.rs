@@ -111,6 +111,7 @@ impl Job {
         self.attempt = 1;
         self.expiries = 0;
         self.error = None;
+        self.attempts.clear();
     }
 
     /// Returns until when the key of a job that ends now in `state` stays held, if it does.

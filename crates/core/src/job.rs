@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::attempt::AttemptRecord;
 use crate::due::Due;
 use crate::duplicate::{OnDuplicate, UniqueUntil};
 use crate::error::{Error, Result};
@@ -370,6 +371,8 @@ pub struct Job {
     pub result: Option<Bytes>,
     /// The error of the last failed attempt.
     pub error: Option<String>,
+    /// The last attempts that failed or lost their lease, oldest first, at most 10. Empty in listings.
+    pub attempts: Vec<AttemptRecord>,
     /// Why the job is dead.
     pub reason: Option<Reason>,
     /// The worker that runs the job, if known.

@@ -16,13 +16,16 @@
 //!
 //! In reading order: [`name`], [`time`] and [`due`] are small value types; [`job`] is the job itself;
 //! [`duplicate`] decides what an enqueue does to a job that has its id or unique key, [`enqueued`] is its reply;
-//! [`retry`] computes when a failed job runs again; [`schedule`] enqueues jobs at its instants; [`token`], [`claim`] and [`outcome`] cover a lease from
-//! claim to outcome; [`change`] is what operators do to jobs; [`rate`] and [`group`] limit how many jobs a queue hands out;
-//! [`queue`], [`worker`] and [`maintenance`] are
-//! stats, worker records and housekeeping; [`store`] is the trait that ties them together, with all their
-//! types, [`error`] its errors, and [`wait`] waits for jobs and outcomes. [`metrics`] names what workers and
+//! [`retry`] computes when a failed job runs again, [`attempt`] is the record of its attempts; [`schedule`] enqueues jobs at its instants; [`token`], [`claim`] and [`outcome`] cover a lease from
+//! claim to outcome; [`change`] is what operators do to jobs, [`filter`] selects them, [`action`] is the log of it; [`rate`] and [`group`] limit how many jobs a queue hands out,
+//! and [`explain`] says why a job waits;
+//! [`queue`], [`history`], [`worker`] and [`maintenance`] are
+//! stats, their history, worker records and housekeeping; [`store`] is the trait that ties them together, with all their
+//! types, [`error`] its errors, [`error_group`] groups those of jobs, and [`wait`] waits for jobs and outcomes. [`metrics`] names what workers and
 //! servers measure.
 
+pub mod action;
+pub mod attempt;
 pub mod change;
 pub mod claim;
 pub mod due;
@@ -32,8 +35,12 @@ pub mod duplicate;
 pub mod duration;
 pub mod enqueued;
 pub mod error;
+pub mod error_group;
+pub mod explain;
+pub mod filter;
 pub mod group;
 pub mod headers;
+pub mod history;
 pub mod job;
 mod keep;
 pub mod limits;

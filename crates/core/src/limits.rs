@@ -25,6 +25,12 @@ pub const REAP_SCAN_MAX: usize = 1000;
 /// The number of jobs that one page of a listing, or of a change by filter or payload, scans.
 pub const SCAN_PAGE: usize = 500;
 
+/// The number of jobs that one call of a search examines: a listing or a change whose filter does not match every job
+/// of its state.
+pub const SEARCH_JOBS_MAX: usize = 1000;
+/// The total size of payloads after which one call of a search ends.
+pub const SEARCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// The maximum number of groups that one claim examines.
 pub const GROUPS_PER_CLAIM: usize = 200;
 
@@ -98,6 +104,15 @@ pub const NUMBER_MAX: u64 = 1 << 53;
 
 /// Error and progress messages are truncated to this many bytes.
 pub const MESSAGE_BYTES_MAX: usize = 8 * 1024;
+
+/// The number of attempts on record per job.
+pub const ATTEMPTS_MAX: usize = 10;
+
+/// The errors of attempts on record, and the example of an error group, are truncated to this many bytes.
+pub const ATTEMPT_ERROR_BYTES_MAX: usize = 1024;
+
+/// The maximum number of error groups in a queue, or in one partition of it.
+pub const ERROR_GROUPS_MAX: usize = 200;
 
 /// The size limits of a store. They can be changed when a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::job::Job;
 use crate::priority::Priority;
 use crate::time::Timestamp;
 
@@ -186,9 +187,11 @@ impl MinuteCount {
     }
 }
 
-/// Returns the bytes that count towards the size of a queue: payload, result and error.
-pub fn stored_bytes(payload: usize, result: Option<&Bytes>, error: Option<&str>) -> u64 {
-    (payload + result.map_or(0, Bytes::len) + error.map_or(0, str::len)) as u64
+/// Returns the bytes that count towards the size of a queue: payload, result, and errors in their stored form.
+pub fn stored_bytes(job: &Job) -> u64 {
+    let length = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
+    let errors = job.stored_errors().to_text();
+    (length(&job.payload) + length(&job.result) + errors.map_or(0, |text| text.len())) as u64
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::duration;
 use crate::error::{Error, Result};
 use crate::limits::FUTURE_MAX;
+use crate::time::{Now, Timestamp};
 
 /// At most `count` hand-outs in any `period`, as in `100/1m`.
 ///
@@ -105,6 +106,21 @@ impl RateLimit {
     /// Returns how far ahead of now a burst moves the number of the limit.
     pub fn burst_us(&self) -> u64 {
         self.tolerance_us.saturating_add(self.interval_us)
+    }
+
+    /// Returns when a closed rate with this number opens.
+    pub(crate) fn closed_until(&self, next_us: u64, now: Now) -> Option<Timestamp> {
+        let opens_us = self.opens_at(self.followed(next_us, now));
+        (opens_us > now.us).then(|| Timestamp::from_ms(opens_us.div_ceil(1000)))
+    }
+
+    /// Returns the number after a clock that was set back, which the next transaction follows.
+    pub(crate) fn followed(&self, next_us: u64, now: Now) -> u64 {
+        if now.stepped_back {
+            self.cut(next_us, now.us)
+        } else {
+            next_us
+        }
     }
 
     /// Returns how many hand-outs are allowed now.

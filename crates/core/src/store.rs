@@ -8,15 +8,24 @@ use async_trait::async_trait;
 use crate::error::Result;
 
 // What the methods take and return, for callers that import more than the root of the crate has.
-pub use crate::change::{Change, Changed, ChangedJob, Changes, Cursor, Filter, Page, Target};
+pub use crate::action::{Action, ActionRecord};
+pub use crate::attempt::{AttemptEnd, AttemptRecord};
+pub use crate::change::{Change, Changed, ChangedJob, Changes, Cursor, JobPage, Page, Target};
 pub use crate::claim::{
     Claim, ClaimRequest, ClaimedJob, Claimer, LeaseTime, Mode, Owner, Renewal, Renewed,
 };
 pub use crate::due::Due;
 pub use crate::duplicate::{OnDuplicate, UniqueUntil};
 pub use crate::enqueued::{DurabilityLevel, Enqueued};
+pub use crate::error_group::{ErrorGroup, Fingerprint};
+pub use crate::explain::{
+    Eta, EtaBasis, Explanation, GroupFacts, JobsAhead, LastWorker, SlotHolder, WaitFacts,
+    WaitReason, WaitWord,
+};
+pub use crate::filter::{Filter, HeaderMatch};
 pub use crate::group::{GroupChange, GroupLimits, GroupRecord, GroupSlot, OwnLimit, SnoozeScope};
 pub use crate::headers::Headers;
+pub use crate::history::{Histogram, HistoryCounts, HistoryLevels, HistoryRow};
 pub use crate::job::{Fraction, Job, JobState, NewJob, Progress, Reason};
 pub use crate::limits::Limits;
 pub use crate::maintenance::{Audited, Maintained, Repair};
@@ -167,18 +176,29 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Returns the stats of a queue, or `None` if it does not exist.
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>>;
 
+    /// Returns the [history](crate::history) of a queue for the last `minutes`, at most a day, oldest first. The last row
+    /// is that of the minute that is not over. Minutes without a sample have no row.
+    async fn history(&self, queue: &QueueName, minutes: u32) -> Result<Vec<HistoryRow>>;
+
     /// Returns a job with its payload and result.
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>>;
 
+    /// Explains why a job waits: all reasons that a claim has not to hand it out, and when it probably starts. Returns
+    /// `None` if the job does not exist.
+    ///
+    /// Reads one snapshot of the queue with at most 20 look-ups, never a scan, and changes nothing. The registry of
+    /// workers may be read after it: only the reason `no_worker` depends on it.
+    async fn explain(&self, queue: &QueueName, id: &JobId) -> Result<Option<Explanation>>;
+
     /// Lists a page of jobs without payloads and results. A job that does not change state while
-    /// paging is listed exactly once.
+    /// paging is listed exactly once. With a filter, a call examines a bounded number of jobs.
     async fn list(
         &self,
         queue: &QueueName,
         filter: &Filter,
         from: Option<Cursor>,
         limit: usize,
-    ) -> Result<Page<Job>>;
+    ) -> Result<JobPage<Job>>;
 
     /// Creates a schedule or changes it; an identical one changes nothing. `is_paused` pauses or resumes it,
     /// `None` leaves that as it is. A changed schedule gets a new revision, and its instants begin after
@@ -230,6 +250,14 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<GroupRecord>>;
 
+    /// Returns the groups of errors of a queue, the one seen last first. [`fail`](Self::fail) counts an error in its
+    /// group, at most [`ERROR_GROUPS_MAX`](crate::limits::ERROR_GROUPS_MAX): a new group replaces the one that was not
+    /// seen for the longest time.
+    async fn error_groups(&self, queue: &QueueName) -> Result<Vec<ErrorGroup>>;
+
+    /// Deletes a group of errors; its jobs stay as they are. Returns false if it does not exist.
+    async fn clear_error_group(&self, queue: &QueueName, group: Fingerprint) -> Result<bool>;
+
     /// Returns a schedule with its payload, instants and history.
     async fn schedule(
         &self,
@@ -265,6 +293,14 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Returns the workers seen in the last 24 hours, ordered by boot id.
     async fn workers(&self) -> Result<Vec<WorkerRecord>>;
+
+    /// Adds an entry to the log of operator actions, which keeps the last
+    /// [`ACTIONS_MAX`](crate::action::ACTIONS_MAX). A repeated call may add it twice. A store behind a server adds
+    /// nothing: the server logs the requests it gets.
+    async fn log_action(&self, action: Action) -> Result<()>;
+
+    /// Lists a page of the log of operator actions, newest first.
+    async fn actions(&self, from: Option<Cursor>, limit: usize) -> Result<Page<ActionRecord>>;
 
     /// Subscribes to the notifications of some queues.
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>>;

@@ -9,6 +9,7 @@
 //! One file per target, listed in [`TARGETS`]. [`fixture`] is the memory store that three of them use.
 
 pub mod api_verbs;
+pub mod error_message;
 pub mod exported_jobs;
 pub mod fixture;
 pub mod processor_lines;
@@ -23,8 +24,9 @@ pub mod url_and_time;
 pub type FuzzTarget = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [FuzzTarget; 9] = [
+pub const TARGETS: [FuzzTarget; 10] = [
     ("api_verbs", api_verbs::run),
+    ("error_message", error_message::run),
     ("exported_jobs", exported_jobs::run),
     ("processor_lines", processor_lines::run),
     ("redis_codecs", redis_codecs::run),

@@ -8,9 +8,21 @@ use tokio::time::{Duration, Instant};
 use windlass_api::Code;
 
 use crate::budget::{Budget, Reserved, UsedUp};
+use crate::dashboard::Session;
 use crate::error::HttpError;
 use crate::handlers::KnownQueues;
 use crate::scope::Grant;
+
+/// How a request shows who sent it.
+#[derive(Debug, Clone)]
+pub(crate) enum Credential {
+    /// It needs none: the server has no tokens, or the route is open.
+    None,
+    /// A token or a ticket in the request, which no page of another site can add.
+    Token,
+    /// The cookie of a browser that signed in. Browsers send it by themselves.
+    Session(Arc<Session>),
+}
 
 /// An authenticated caller. All requests with the same token share one limiter.
 #[derive(Debug, Clone)]
@@ -19,6 +31,7 @@ pub(crate) struct Caller {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) grant: Grant,
     pub(crate) limiter: Arc<Limiter>,
+    pub(crate) credential: Credential,
 }
 
 /// The limits of a caller.
@@ -54,12 +67,28 @@ impl Caller {
             name: None,
             grant,
             limiter: Arc::new(limiter),
+            credential: Credential::None,
         }
     }
 
     pub(crate) fn named(mut self, name: &Arc<str>) -> Self {
         self.name = Some(Arc::clone(name));
+        self.credential = Credential::Token;
         self
+    }
+
+    /// Returns the same caller, signed in.
+    pub(crate) fn in_session(mut self, session: Arc<Session>) -> Self {
+        self.credential = Credential::Session(session);
+        self
+    }
+
+    /// Returns the session, if the caller signed in.
+    pub(crate) const fn session(&self) -> Option<&Arc<Session>> {
+        match &self.credential {
+            Credential::Session(session) => Some(session),
+            Credential::None | Credential::Token => None,
+        }
     }
 }
 

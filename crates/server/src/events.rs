@@ -137,12 +137,14 @@ mod tests {
     fn request(state: &AppState) -> ApiRequest {
         let (_, route) = routes().find(|(_, route)| route.path == EVENTS).unwrap();
         ApiRequest {
+            id: "1".to_owned(),
             route,
             path: Vec::new(),
             query: String::new(),
             headers: HeaderMap::new(),
             body: Body::empty(),
             caller: state.anonymous.clone(),
+            peer: None,
             reserved: Vec::new(),
             body_timeout: state.timeouts.body,
         }

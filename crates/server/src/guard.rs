@@ -5,6 +5,7 @@ mod origin;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -19,11 +20,11 @@ use crate::access_log::LoggedRequest;
 use crate::budget::hold;
 use crate::caller::{Caller, Limiter};
 use crate::connections::Connection;
+use crate::dashboard;
 use crate::error::HttpError;
-use crate::page;
 use crate::scope::Scope;
 use crate::state::AppState;
-use crate::table::{EVENTS, routes};
+use crate::table::{EVENTS, Handler, routes};
 
 pub(crate) use auth_failures::{AuthFailures, network};
 
@@ -42,6 +43,10 @@ const REQUEST_ID_BYTES_MAX: usize = 128;
 /// The address of the client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// How long to wait before a response is sent, as an extension of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delay(pub(crate) Duration);
 
 /// The id of a request, for logs on both ends.
 #[derive(Debug, Clone)]
@@ -62,21 +67,19 @@ pub(crate) async fn middleware(
     };
     if let Err(error) = &checked {
         // No permit is held meanwhile, so that other clients are not affected.
-        tokio::select! {
-            () = tokio::time::sleep(error.delay) => {}
-            () = state.stopping.cancelled() => {}
-        }
+        state.pause(error.delay).await;
     }
     let permit = Arc::clone(&state.requests).try_acquire_owned();
     let mut response = match (checked, permit) {
         (Err(error), _)
-            if error.status == StatusCode::UNAUTHORIZED && page::is_browser(request.headers()) =>
+            if error.status == StatusCode::UNAUTHORIZED
+                && dashboard::is_browser(request.headers()) =>
         {
-            page::sign_in()
+            dashboard::not_signed_in(&request)
         }
         (Err(error), _) => error.response(&id),
         (Ok(caller), Err(_)) if !state.is_probe(&caller) => overloaded().response(&id),
-        (Ok(caller), _) if !state.is_probe(&caller) && !prove(&request) => {
+        (Ok(caller), _) if !state.is_unproven(&caller) && !prove(&request) => {
             overloaded().response(&id)
         }
         (Ok(caller), _permit) => match caller.limiter.start_request() {
@@ -92,6 +95,10 @@ pub(crate) async fn middleware(
             }
         },
     };
+    if let Some(Delay(delay)) = response.extensions_mut().remove() {
+        // By now no permit is held.
+        state.pause(delay).await;
+    }
     state.counters.request_done(response.status());
     if let Some(logged) = logged {
         logged.answered(name.as_deref(), response.status());
@@ -163,7 +170,7 @@ fn check(state: &AppState, request: &Request) -> Result<Caller, HttpError> {
         *request.method(),
         Method::GET | Method::HEAD | Method::OPTIONS
     );
-    if is_unsafe || uri.path() == EVENTS {
+    if is_unsafe || uri.path() == EVENTS || dashboard::wants_events(request.headers()) {
         origin::check_origin(request.headers())?;
     }
     if request.headers().contains_key(header::CONTENT_ENCODING) {
@@ -175,10 +182,12 @@ fn check(state: &AppState, request: &Request) -> Result<Caller, HttpError> {
 }
 
 fn authenticate(state: &AppState, request: &Request) -> Result<Caller, HttpError> {
-    let path = request.uri().path();
-    if routes().any(|(_, route)| route.scope == Scope::Open && route.path == path) {
-        // Health checks need no token.
-        return Ok(state.probe.clone());
+    if let Some(handler) = open_route(request) {
+        return Ok(if handler.is_probe() {
+            state.probe.clone()
+        } else {
+            state.visitor.clone()
+        });
     }
     if state.is_open() {
         return Ok(state.anonymous.clone());
@@ -192,6 +201,9 @@ fn authenticate(state: &AppState, request: &Request) -> Result<Caller, HttpError
         None => ticket_parameter(request).map(|ticket| state.tickets.redeem(&ticket)),
     };
     let Some(found) = found else {
+        if let Some(caller) = signed_in(state, request) {
+            return Ok(caller);
+        }
         let help = "set the header authorization: Bearer TOKEN";
         return Err(HttpError::new(Code::Unauthorized, "missing token", help));
     };
@@ -204,6 +216,22 @@ fn authenticate(state: &AppState, request: &Request) -> Result<Caller, HttpError
         at least 32 characters (`windlass token new`); a ticket is valid once, for 30s";
     let why = "unknown token or ticket";
     Err(HttpError::new(Code::Unauthorized, why, help))
+}
+
+/// Returns the handler of a route that needs no token.
+fn open_route(request: &Request) -> Option<Handler> {
+    let path = request.uri().path();
+    let mut open = routes().filter(|(_, route)| route.scope == Scope::Open);
+    let found = open.find(|(_, route)| route.path == path);
+    found.map(|(handler, _)| handler)
+}
+
+/// Returns the caller whose browser signed in. The cookie counts only for requests of our own pages, and of
+/// the user.
+fn signed_in(state: &AppState, request: &Request) -> Option<Caller> {
+    let id = dashboard::cookie(request.headers())?;
+    origin::check_origin(request.headers()).ok()?;
+    state.sessions.find(id)
 }
 
 /// Returns the ticket in the query. Accepted only for event streams, where browsers cannot send
@@ -256,13 +284,15 @@ fn set_common_headers(headers: &mut HeaderMap, id: &str) {
         ("referrer-policy", "no-referrer"),
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
-        ("cache-control", "no-store"),
     ] {
         headers.insert(
             HeaderName::from_static(name),
             HeaderValue::from_static(value),
         );
     }
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
     let policy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
     headers
         .entry(header::CONTENT_SECURITY_POLICY)

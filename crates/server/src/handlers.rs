@@ -1,6 +1,7 @@
 //! Request handlers: one for all ops, and one for each other route.
 
-mod access;
+pub(crate) mod access;
+pub(crate) mod action;
 mod claim;
 mod export;
 mod import;
@@ -12,16 +13,18 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
-use windlass_api::{Code, Error, QueueReply, Reply, Request, TraceHeaders, dispatch_until};
+use windlass_api::request::{Stats, read_stats};
+use windlass_api::{Code, Error, QueueReply, Reply, Request, Route, TraceHeaders, dispatch_until};
 use windlass_core::{Bytes, Job, QueueName};
 
+use crate::caller::Caller;
 use crate::error::HttpError;
 use crate::idempotency::IdempotencyKey;
 use crate::request::{ApiRequest, check_queue_access};
 use crate::scope::Grant;
 use crate::state::{AppState, BODY_BYTES_MAX};
 use crate::table::Handler;
-use crate::{events, metrics, openapi, page};
+use crate::{dashboard, events, metrics, openapi, page};
 
 pub(crate) use access::KnownQueues;
 pub(crate) use export::ExportRequest;
@@ -54,8 +57,13 @@ pub(crate) async fn handle(
         Handler::Health => Ok(plain("ok\n")),
         Handler::Ready => ready(state).await,
         Handler::OpenApi => Ok(text("application/json", openapi::document(state))),
-        Handler::Docs => Ok(page::docs(state)),
-        Handler::Home => page::home(state, &request.caller.grant, &request.headers).await,
+        Handler::Docs => page::docs(state, &request.caller),
+        Handler::Page(page) => dashboard::page(state, page, request).await,
+        Handler::Form => dashboard::form(state, request).await,
+        Handler::Purge => dashboard::purge(state, request).await,
+        Handler::SignIn => dashboard::sign_in(state, request).await,
+        Handler::SignOut => dashboard::sign_out(state, request).await,
+        Handler::Asset(asset) => Ok(asset.response()),
         Handler::Extra => extra(state, request).await,
     }
 }
@@ -67,6 +75,8 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
     }
     let (queue, mut op) = request.parse().await?;
     access::check_body(state, &request.caller, &op).await?;
+    let entry = action::entry(&request, "http", queue.as_ref(), &op);
+    action::log(state, entry).await?;
     let trace = trace(&request.headers);
     match &mut op {
         Request::Enqueue(job) => {
@@ -95,9 +105,12 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
         Request::Queues(_) => return queues(state, &request.caller.grant).await,
         _ => {}
     }
-    let store = state.store.as_ref();
-    let mut reply = dispatch_until(store, queue.as_ref(), op, &state.stopping).await?;
-    report_schedules(state, &reply);
+    let mut reply = dispatch(state, queue.as_ref(), op).await?;
+    if let Reply::Actions(page) = &mut reply {
+        let grant = &request.caller.grant;
+        page.actions
+            .retain(|action| access::shows_action(grant, action));
+    }
     if let Reply::Workers(workers) = &mut reply {
         let grant = &request.caller.grant;
         workers.retain(|worker| grant.allows_worker(worker.queues.iter().map(String::as_str)));
@@ -107,6 +120,33 @@ async fn operation(state: &Arc<AppState>, mut request: ApiRequest) -> HandlerRes
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response)
+}
+
+/// Runs an op of a caller who has the scope of its route, with all other checks.
+pub(crate) async fn execute(
+    state: &AppState,
+    caller: &Caller,
+    route: &'static Route,
+    queue: Option<&QueueName>,
+    op: Request,
+) -> Result<Reply, HttpError> {
+    if let Some(queue) = queue.filter(|_| access::CREATING.contains(&route.op)) {
+        access::check_new_queue(state, caller, queue).await?;
+    }
+    access::check_body(state, caller, &op).await?;
+    dispatch(state, queue, op).await
+}
+
+/// Runs an op. The caller checked that it is allowed.
+pub(crate) async fn dispatch(
+    state: &AppState,
+    queue: Option<&QueueName>,
+    op: Request,
+) -> Result<Reply, HttpError> {
+    let store = state.store.as_ref();
+    let reply = dispatch_until(store, queue, op, &state.stopping).await?;
+    report_schedules(state, &reply);
+    Ok(reply)
 }
 
 /// Reports the queues in which the request put schedules.
@@ -135,7 +175,7 @@ async fn content(
     request: ApiRequest,
     select: impl Fn(Job) -> Option<Bytes>,
 ) -> HandlerResult {
-    let (queue, id, what) = (request.queue()?, request.id()?, request.route.op);
+    let (queue, id, what) = (request.queue()?, request.job_id()?, request.route.op);
     drop(request);
     let job = state.store.get(&queue, &id).await?;
     let job = job.ok_or_else(|| Error::job_not_found(&queue, &id))?;
@@ -176,14 +216,19 @@ pub(crate) async fn queue_stats(
     state: &AppState,
     grant: &Grant,
 ) -> Result<Vec<QueueReply>, HttpError> {
-    let mut replies = Vec::new();
-    for queue in accessible_queues(state, grant).await? {
-        // The queue may have been removed since it was listed.
-        if let Some(stats) = state.store.stats(&queue).await? {
-            replies.push(QueueReply::new(&queue, &stats));
-        }
+    let queues = accessible_queues(state, grant).await?;
+    Ok(read_stats(state.store.as_ref(), queues).await?)
+}
+
+/// Returns the stats of a queue.
+pub(crate) async fn queue_reply(
+    state: &AppState,
+    queue: &QueueName,
+) -> Result<QueueReply, HttpError> {
+    match dispatch(state, Some(queue), Request::Stats(Stats::default())).await? {
+        Reply::Stats(reply) => Ok(reply),
+        _ => Err(Error::missing_reply().into()),
     }
-    Ok(replies)
 }
 
 /// Returns all queues the caller may access.

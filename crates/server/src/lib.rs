@@ -9,7 +9,7 @@
 //! connections, `connections` limits them, `timeouts` closes slow ones and those that
 //! `framing` rejects, `budget` limits the memory of requests and responses. The middleware in `guard` authenticates every request ([`scope`],
 //! [`token`]) and attaches a `caller` to it. `request` reads requests, `handlers` responds to them,
-//! `error` turns errors into responses. `events`, `metrics` and `page` are the routes outside the operations, `extra` one of another
+//! `error` turns errors into responses. `events`, `metrics`, `page` and `dashboard` are the routes outside the operations, `extra` one of another
 //! crate. [`trusted_file`] checks who may write a file. [`client`] is the client used by `windlass submit` and by tests.
 
 mod access_log;
@@ -18,6 +18,7 @@ mod caller;
 pub mod client;
 mod connections;
 mod counters;
+mod dashboard;
 mod error;
 mod events;
 mod extra;
@@ -51,7 +52,12 @@ pub use timeouts::Timeouts;
 pub use token::{NewToken, Tokens};
 pub use tokio_util::sync::CancellationToken;
 
-/// Returns the method, path and required scope of every route.
+/// Returns the method, path and required scope of every route of the API.
+pub fn api_routes() -> impl Iterator<Item = (&'static str, &'static str, Scope)> {
+    table::api_routes().map(|(_, route)| (route.method.as_str(), route.path, route.scope))
+}
+
+/// Returns the method, path and required scope of every route, with those that only browsers use.
 pub fn routes() -> impl Iterator<Item = (&'static str, &'static str, Scope)> {
     table::routes().map(|(_, route)| (route.method.as_str(), route.path, route.scope))
 }

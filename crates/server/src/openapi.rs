@@ -9,7 +9,7 @@ use windlass_api::{Route, Scope};
 
 use crate::error::ProblemDocument;
 use crate::state::AppState;
-use crate::table::{Handler, routes};
+use crate::table::{Handler, api_routes};
 
 /// Returns the document as text.
 pub(crate) fn document(state: &AppState) -> Bytes {
@@ -31,7 +31,7 @@ pub(crate) fn build(extra: Option<&'static Route>) -> Value {
     let error = replies.subschema_for::<ProblemDocument>();
     let mut paths: Map<String, Value> = Map::new();
     let extra = extra.map(|route| (Handler::Extra, route));
-    for (handler, route) in routes().chain(extra) {
+    for (handler, route) in api_routes().chain(extra) {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         let method = route.method.as_str().to_ascii_lowercase();
         path[method] = operation(handler, route, &mut requests, &mut replies, &json!(error));
@@ -220,7 +220,7 @@ mod tests {
     fn the_document_has_every_route_once_and_every_reference_resolves() {
         let document = build(None);
         let mut ids = Vec::new();
-        for (_, route) in routes() {
+        for (_, route) in api_routes() {
             let method = route.method.as_str().to_ascii_lowercase();
             let operation = &document["paths"][route.path][method];
             ids.push(operation["operationId"].as_str().unwrap().to_owned());

@@ -17,11 +17,20 @@ use windlass_core::{JobId, QueueName};
 use crate::budget::Reserved;
 use crate::caller::Caller;
 use crate::error::HttpError;
+use crate::guard::Peer;
 use crate::scope::Grant;
 use crate::state::{BATCH_BYTES_MAX, BODY_BYTES_MAX};
 
 /// The query parameters that are numbers.
-const NUMERIC: [&str; 5] = ["limit", "priority", "max_attempts", "max", "count"];
+const NUMERIC: [&str; 7] = [
+    "limit",
+    "minutes",
+    "priority",
+    "max_attempts",
+    "max",
+    "count",
+    "min_attempt",
+];
 
 /// The query parameters that are true or false.
 const BOOLEAN: [&str; 2] = ["full", "schedules"];
@@ -45,6 +54,10 @@ pub(crate) struct ApiRequest {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
     pub(crate) caller: Caller,
+    /// The id of the request.
+    pub(crate) id: String,
+    /// The address of the client.
+    pub(crate) peer: Option<Peer>,
     /// Memory for the body, kept until the request was handled.
     pub(crate) reserved: Vec<Reserved>,
     /// How long the body may take to arrive.
@@ -60,9 +73,18 @@ pub(crate) fn path_parameters(params: &RawPathParams) -> Vec<(String, String)> {
 }
 
 impl ApiRequest {
-    fn path_parameter(&self, name: &str) -> Option<&str> {
+    pub(crate) fn path_parameter(&self, name: &str) -> Option<&str> {
         let found = self.path.iter().find(|(parameter, _)| parameter == name);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the path as requested: that of the route with its parameters, encoded.
+    pub(crate) fn url_path(&self) -> String {
+        let mut path = self.route.path.to_owned();
+        for (name, value) in &self.path {
+            path = path.replace(&format!("{{{name}}}"), &encode(value));
+        }
+        path
     }
 
     /// Returns the queue in the path.
@@ -72,7 +94,7 @@ impl ApiRequest {
     }
 
     /// Returns the job id in the path.
-    pub(crate) fn id(&self) -> Result<JobId, HttpError> {
+    pub(crate) fn job_id(&self) -> Result<JobId, HttpError> {
         let id = self.path_parameter("id").unwrap_or_default();
         Ok(JobId::new(id)?)
     }
@@ -253,6 +275,16 @@ impl ApiRequest {
     }
 }
 
+/// Encodes text as one part of a path.
+pub(crate) fn encode(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte);
+    let part = |byte: u8| match byte {
+        byte if is_plain(byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(part).collect()
+}
+
 /// Rejects a queue the caller may not access.
 pub(crate) fn check_queue_access(grant: &Grant, queue: &QueueName) -> Result<(), HttpError> {
     if grant.allows_queue(queue) {
@@ -288,12 +320,14 @@ mod tests {
 
     fn request(body: Body) -> ApiRequest {
         ApiRequest {
+            id: "1".to_owned(),
             route: &Request::ROUTES[0],
             path: Vec::new(),
             query: String::new(),
             headers: HeaderMap::new(),
             body,
             caller: Caller::new(Grant::all(), Limits::of(None, 0)),
+            peer: None,
             reserved: Vec::new(),
             body_timeout: Duration::from_secs(30),
         }

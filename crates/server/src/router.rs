@@ -12,8 +12,9 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use windlass_api::{Code, Method, Route};
 
 use crate::caller::Caller;
+use crate::dashboard;
 use crate::error::HttpError;
-use crate::guard::{self, RequestId};
+use crate::guard::{self, Peer, RequestId};
 use crate::handlers;
 use crate::request::{ApiRequest, path_parameters};
 use crate::scope::Scope;
@@ -63,24 +64,34 @@ async fn respond(
     request: Request,
 ) -> Response<Body> {
     let id = request_id(&request);
+    let is_page = handler.is_page();
     let params = params.map_err(|_| {
         let why = "a path parameter is not valid UTF-8";
         HttpError::new(Code::Invalid, why, "percent-encode the UTF-8 bytes as %XX")
     });
-    let result = match params.and_then(|params| api_request(state, route, &params, request)) {
-        Ok(request) => handlers::handle(state, handler, request).await,
-        Err(error) => Err(error),
-    };
-    result.unwrap_or_else(|error| error.response(&id))
+    let result =
+        match params.and_then(|params| api_request(state, handler, route, &params, request)) {
+            Ok(request) => handlers::handle(state, handler, request).await,
+            Err(error) => Err(error),
+        };
+    result.unwrap_or_else(|error| {
+        if is_page {
+            dashboard::error(error, &id)
+        } else {
+            error.response(&id)
+        }
+    })
 }
 
 /// Builds the request for the handler. Fails if the caller does not have the scope of the route.
 fn api_request(
     state: &AppState,
+    handler: Handler,
     route: &'static Route,
     params: &RawPathParams,
     request: Request,
 ) -> Result<ApiRequest, HttpError> {
+    let id = request_id(&request);
     let (mut parts, body) = request.into_parts();
     // Set by the guard. Without a caller nothing is granted.
     let caller = parts.extensions.remove::<Caller>();
@@ -90,6 +101,11 @@ fn api_request(
         let why = format!("the token lacks the scope {}", route.scope.as_str());
         HttpError::new(Code::Forbidden, why, "use a token with this scope")
     })?;
+    if caller.session().is_some() && route.method != Method::Get && !handler.is_page() {
+        let why = "a browser that signed in cannot call this route";
+        let help = "set the header authorization: Bearer TOKEN";
+        return Err(HttpError::new(Code::Unauthorized, why, help));
+    }
     Ok(ApiRequest {
         route,
         path: path_parameters(params),
@@ -97,6 +113,8 @@ fn api_request(
         headers: parts.headers,
         body,
         caller,
+        id,
+        peer: parts.extensions.remove::<Peer>(),
         reserved: Vec::new(),
         body_timeout: state.timeouts.body,
     })
@@ -109,7 +127,11 @@ fn request_id(request: &Request) -> String {
 
 async fn not_found(request: Request) -> Response<Body> {
     let error = HttpError::new(Code::NotFound, "not found", ROUTES_HELP);
-    error.response(&request_id(&request))
+    let id = request_id(&request);
+    if dashboard::is_browser(request.headers()) {
+        return dashboard::error(error, &id);
+    }
+    error.response(&id)
 }
 
 async fn method_not_allowed(request: Request) -> Response<Body> {

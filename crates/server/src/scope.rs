@@ -27,6 +27,14 @@ impl Grant {
         }
     }
 
+    /// Grants nothing.
+    pub(crate) const fn none() -> Self {
+        Self {
+            scopes: Vec::new(),
+            queues: Vec::new(),
+        }
+    }
+
     /// Parses comma-separated scopes and comma-separated queue patterns.
     pub fn parse(scopes: &str, queues: &str) -> Result<Self> {
         let scopes = scopes.split(',').map(scope);

@@ -2,16 +2,19 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use windlass_api::Route;
+use windlass_api::health::Check;
 use windlass_core::{QueueName, Store};
 
 use crate::budget::Budget;
 use crate::caller::{Caller, Limits};
 use crate::counters::Counters;
+use crate::dashboard::{Cached, FormToken, Html, Live, Point, Sessions};
 use crate::events::{Hub, Tickets};
 use crate::extra::ExtraRoute;
 use crate::guard::AuthFailures;
@@ -37,6 +40,15 @@ pub(crate) struct AppState {
     pub(crate) anonymous: Caller,
     /// The caller of health checks, which are not rate limited.
     pub(crate) probe: Caller,
+    /// The caller of the other routes that need no token: those of the page for signing in.
+    pub(crate) visitor: Caller,
+    pub(crate) sessions: Sessions,
+    /// What forms carry if no token is required.
+    pub(crate) form_token: FormToken,
+    pub(crate) live: Live,
+    pub(crate) health: Arc<Cached<Vec<Check>>>,
+    /// The points of charts.
+    pub(crate) history: Arc<Cached<Vec<Point>>>,
     /// Accepted `Host` names, in addition to `localhost` and IP addresses.
     pub(crate) hosts: Vec<String>,
     /// The kind of store, for the front page.
@@ -45,9 +57,9 @@ pub(crate) struct AppState {
     pub(crate) extra: Option<Arc<dyn ExtraRoute>>,
     /// Receives the queues in which a request puts schedules.
     put_schedules: Option<mpsc::Sender<QueueName>>,
-    /// The `OpenAPI` document and the page `/docs`, once they were requested.
+    /// The `OpenAPI` document and the content of `/docs`, once they were requested.
     pub(crate) openapi: OnceLock<Bytes>,
-    pub(crate) page: OnceLock<Bytes>,
+    pub(crate) docs: OnceLock<Html>,
     /// Cancelled when the server stops; waiting requests then return early.
     pub(crate) stopping: CancellationToken,
     pub(crate) timeouts: Timeouts,
@@ -94,13 +106,19 @@ impl AppState {
             callers: options.tokens.all().iter().map(caller).collect(),
             anonymous: Caller::new(all.clone(), unlimited(options.token_rate_max, usize::MAX)),
             probe: Caller::new(all, unlimited(None, 0)),
+            visitor: Caller::new(Grant::none(), unlimited(None, 0)),
+            sessions: Sessions::default(),
+            form_token: FormToken::default(),
+            live: Live::new(options.streams_max),
+            health: Arc::default(),
+            history: Arc::default(),
             tokens: options.tokens,
             hosts: options.hosts,
             store_kind: options.store_kind,
             extra: options.extra,
             put_schedules: options.put_schedules,
             openapi: OnceLock::new(),
-            page: OnceLock::new(),
+            docs: OnceLock::new(),
             stopping: CancellationToken::new(),
             timeouts: options.timeouts,
             tickets: Tickets::default(),
@@ -125,6 +143,14 @@ impl AppState {
         }
     }
 
+    /// Waits, or until the server stops.
+    pub(crate) async fn pause(&self, time: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            () = self.stopping.cancelled() => {}
+        }
+    }
+
     /// Returns whether no token is required.
     pub(crate) fn is_open(&self) -> bool {
         self.tokens.is_empty()
@@ -133,6 +159,11 @@ impl AppState {
     /// Returns the caller of a token, or `None` if the token is unknown.
     pub(crate) fn caller(&self, secret: &str) -> Option<&Caller> {
         self.callers.get(self.tokens.find(secret)?)
+    }
+
+    /// Returns whether a caller needs no token, although the server has some.
+    pub(crate) fn is_unproven(&self, caller: &Caller) -> bool {
+        self.is_probe(caller) || Arc::ptr_eq(&caller.limiter, &self.visitor.limiter)
     }
 
     /// Returns whether the request is a health check. Those are served even under overload, so that

@@ -8,7 +8,7 @@
 //!
 //! [`address`] parses the URL and finds the token. `connection` connects, with or without TLS, and keeps
 //! connections open. `call` sends an op by its route in the table of `windlass-api` and reads the reply.
-//! [`RemoteStore`] is opened in `remote`; `store` has its methods, of which `claim_wait`, `outcomes`, `groups` and
+//! [`RemoteStore`] is opened in `remote`; `store` has its methods, of which `claim_wait`, `outcomes`, `jobs`, `groups`, `errors` and
 //! `schedules` have the longer ones, and sends long lists in `parts`; `watch` follows its events. [`JsonPoster`] uses the same
 //! connections for other servers.
 
@@ -16,7 +16,9 @@ pub mod address;
 mod call;
 mod claim_wait;
 mod connection;
+mod errors;
 mod groups;
+mod jobs;
 mod outcomes;
 mod parts;
 mod post;

@@ -1,8 +1,12 @@
 //! Schedules, and the deletion of a queue, which its schedules prevent.
 
-use windlass_api::request::{DeleteQueue, DeleteSchedule, PauseSchedule, ResumeSchedule};
-use windlass_api::{Code, PutSchedule};
-use windlass_core::store::{QueueDeletion, ScheduleChange, SchedulePut};
+use windlass_api::request::{
+    DeleteQueue, DeleteSchedule, GetSchedule, PauseSchedule, ResumeSchedule, Schedules,
+};
+use windlass_api::{Code, PutSchedule, ScheduleReply};
+use windlass_core::store::{
+    Cursor, Page, QueueDeletion, ScheduleChange, SchedulePut, ScheduleRecord,
+};
 use windlass_core::{Error, ErrorKind, QueueName, Result, Schedule, ScheduleName, Store};
 
 use crate::call::Failed;
@@ -29,6 +33,38 @@ impl RemoteStore {
         };
         let refill = None;
         Ok(SchedulePut { changed, refill })
+    }
+
+    pub(crate) async fn read_schedule(
+        &self,
+        queue: &QueueName,
+        name: &ScheduleName,
+    ) -> Result<Option<ScheduleRecord>> {
+        let request = GetSchedule {
+            name: name.to_string(),
+            full: Some(true),
+        };
+        let reply = found(self.call(queue, request).await)?;
+        reply.map(ScheduleReply::into_record).transpose()
+    }
+
+    pub(crate) async fn read_schedules(
+        &self,
+        queue: &QueueName,
+        from: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<ScheduleRecord>> {
+        let request = Schedules {
+            limit: Some(limit),
+            cursor: from.map(|from| from.0),
+            full: Some(true),
+        };
+        let reply = self.call(queue, request).await?;
+        let records = reply.schedules.into_iter().map(ScheduleReply::into_record);
+        Ok(Page {
+            items: records.collect::<Result<_>>()?,
+            next: reply.next.map(Cursor),
+        })
     }
 
     pub(crate) async fn send_schedule_change(

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_api::request::{
-    Accept, Audit, Cancel, ChangesReply, CommandWorker, Delete, EnqueueAll, FailWorker, Get,
-    GetSchedule, Heartbeat as HeartbeatRequest, JobSelector, Leave, List, Maintain, Pause,
-    Progress, Promote, Purge, Queues, Register, RenewLeases, Resume, Retry, RunSchedule,
-    RunScheduleReply, RunningJob, Schedules, Set, ShowSettings, Stats as StatsRequest, Workers,
+    Accept, ActionReply, Actions, Audit, CommandWorker, EnqueueAll, FailWorker, Get,
+    Heartbeat as HeartbeatRequest, History, Leave, Maintain, Pause, Progress, Purge, Queues,
+    Register, RenewLeases, Resume, RunSchedule, RunScheduleReply, RunningJob, Set, ShowSettings,
+    Stats as StatsRequest, Why, Workers,
 };
-use windlass_api::{ClaimReply, JobReply, ScheduleReply};
+use windlass_api::{ClaimReply, HistoryRowReply, JobReply, WhyReply};
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
-    GroupRecord, Heartbeat, LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Ran,
-    Refill, Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze,
-    Stats, Watch, WorkerCommand, WorkerRecord,
+    Action, ActionRecord, Audited, Changes, Completed, Completion, Cursor, ErrorGroup, Explanation,
+    Failure, Fingerprint, Fraction, GroupChange, GroupName, GroupRecord, Heartbeat, HistoryRow,
+    JobPage, LeaseStatus, Limits, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed,
+    Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch,
+    WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
@@ -132,21 +133,7 @@ impl Store for RemoteStore {
         target: &Target,
         from: Option<Cursor>,
     ) -> Result<Changes> {
-        let jobs = JobSelector::from((target, from));
-        let reply = match change {
-            Change::Cancel => self.call(queue, Cancel(jobs)).await?,
-            Change::Retry => self.call(queue, Retry(jobs)).await?,
-            Change::Delete => self.call(queue, Delete(jobs)).await?,
-            Change::Promote => self.call(queue, Promote(jobs)).await?,
-        };
-        let ChangesReply::Each { jobs, next } = reply else {
-            return Err(unsupported());
-        };
-        let items = jobs.into_iter().map(|job| job.into_changed());
-        Ok(Page {
-            items: items.collect::<Result<_>>()?,
-            next: next.map(Cursor),
-        })
+        self.send_change(queue, change, target, from).await
     }
 
     async fn purge(&self, queue: &QueueName) -> Result<u64> {
@@ -207,6 +194,13 @@ impl Store for RemoteStore {
         Ok(reply.map(|reply| reply.into_stats()))
     }
 
+    async fn history(&self, queue: &QueueName, minutes: u32) -> Result<Vec<HistoryRow>> {
+        let minutes = Some(minutes.max(1));
+        let reply = found(self.call(queue, History { minutes }).await)?;
+        let rows = reply.into_iter().flat_map(|reply| reply.rows);
+        rows.map(HistoryRowReply::into_row).collect()
+    }
+
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
         let request = Get {
             id: id.to_string(),
@@ -216,26 +210,20 @@ impl Store for RemoteStore {
         reply.map(JobReply::into_job).transpose()
     }
 
+    async fn explain(&self, queue: &QueueName, id: &JobId) -> Result<Option<Explanation>> {
+        let id = id.to_string();
+        let reply = found(self.call(queue, Why { id }).await)?;
+        reply.map(WhyReply::into_explanation).transpose()
+    }
+
     async fn list(
         &self,
         queue: &QueueName,
         filter: &Filter,
         from: Option<Cursor>,
         limit: usize,
-    ) -> Result<Page<Job>> {
-        let request = List {
-            state: filter.state.map(|state| state.as_str().to_owned()),
-            kind: filter.kind.as_ref().map(ToString::to_string),
-            limit: Some(limit),
-            cursor: from.map(|from| from.0),
-            full: Some(true),
-        };
-        let reply = self.call(queue, request).await?;
-        let jobs = reply.jobs.into_iter().map(JobReply::into_job);
-        Ok(Page {
-            items: jobs.collect::<Result<_>>()?,
-            next: reply.next.map(Cursor),
-        })
+    ) -> Result<JobPage<Job>> {
+        self.read_jobs(queue, filter, from, limit).await
     }
 
     async fn put_schedule(
@@ -277,12 +265,7 @@ impl Store for RemoteStore {
         queue: &QueueName,
         name: &ScheduleName,
     ) -> Result<Option<ScheduleRecord>> {
-        let request = GetSchedule {
-            name: name.to_string(),
-            full: Some(true),
-        };
-        let reply = found(self.call(queue, request).await)?;
-        reply.map(ScheduleReply::into_record).transpose()
+        self.read_schedule(queue, name).await
     }
 
     async fn schedules(
@@ -291,17 +274,7 @@ impl Store for RemoteStore {
         from: Option<Cursor>,
         limit: usize,
     ) -> Result<Page<ScheduleRecord>> {
-        let request = Schedules {
-            limit: Some(limit),
-            cursor: from.map(|from| from.0),
-            full: Some(true),
-        };
-        let reply = self.call(queue, request).await?;
-        let records = reply.schedules.into_iter().map(ScheduleReply::into_record);
-        Ok(Page {
-            items: records.collect::<Result<_>>()?,
-            next: reply.next.map(Cursor),
-        })
+        self.read_schedules(queue, from, limit).await
     }
 
     async fn set_group(
@@ -324,6 +297,14 @@ impl Store for RemoteStore {
         limit: usize,
     ) -> Result<Page<GroupRecord>> {
         self.read_groups(queue, from, limit).await
+    }
+
+    async fn error_groups(&self, queue: &QueueName) -> Result<Vec<ErrorGroup>> {
+        self.read_errors(queue).await
+    }
+
+    async fn clear_error_group(&self, queue: &QueueName, group: Fingerprint) -> Result<bool> {
+        self.clear_error(queue, group).await
     }
 
     async fn register(&self, worker: NewWorker) -> Result<()> {
@@ -376,6 +357,25 @@ impl Store for RemoteStore {
             .into_iter()
             .map(|worker| worker.into_record())
             .collect()
+    }
+
+    async fn log_action(&self, action: Action) -> Result<()> {
+        // The server logs the requests it gets, by the name of their token.
+        drop(action);
+        Ok(())
+    }
+
+    async fn actions(&self, from: Option<Cursor>, limit: usize) -> Result<Page<ActionRecord>> {
+        let request = Actions {
+            limit: Some(limit),
+            cursor: from.map(|from| from.0),
+        };
+        let reply = self.0.store(request).await?;
+        let items = reply.actions.into_iter().map(ActionReply::into_record);
+        Ok(Page {
+            items: items.collect::<Result<_>>()?,
+            next: reply.next.map(Cursor),
+        })
     }
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {

@@ -18,6 +18,11 @@ const EXCEPT: &[&str] = &[
     "a_claim_shows_the_job_running",
     "a_dispatched_job_runs_and_is_not_accepted",
     "reads_return_what_the_dump_shows",
+    // The server writes the log, for the requests it gets.
+    "actions_are_listed_newest_first_each_once",
+    "an_action_is_read_as_it_was_logged",
+    "an_action_logged_while_paging_moves_nothing",
+    "the_log_of_actions_is_bounded",
     // The first event of a new queue is `resync`. A known queue is in the other cases.
     "a_notification_is_sent_for_new_work",
     // The server computes the instants of schedules: it asks for none, and accepts none.

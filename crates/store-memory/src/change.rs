@@ -1,11 +1,11 @@
 //! cancel, retry, delete, promote and purge, by id, unique key, payload or filter.
 
 use windlass_core::limits::SCAN_PAGE;
-use windlass_core::store::{Changed, ChangedJob, Changes, Page, Requeue, UniqueKey};
+use windlass_core::store::{Changed, ChangedJob, Changes, JobPage, Requeue, UniqueKey};
 use windlass_core::{Change, Job, JobId, JobState, Target};
 
 use crate::queue::{Queue, Remembered};
-use crate::read::{ScanPosition, matches};
+use crate::read::ScanPosition;
 
 impl Queue {
     /// Changes every job of a target, or one page of them.
@@ -15,7 +15,7 @@ impl Queue {
         target: &Target,
         from: Option<&ScanPosition>,
     ) -> Changes {
-        let named = |items| (Page { items, next: None }, true);
+        let named = |items| (JobPage::complete(items), true);
         let (mut page, is_named) = match target {
             Target::Ids(ids) => named(ids.clone()),
             Target::UniqueKey(key) => {
@@ -27,17 +27,17 @@ impl Queue {
                     }
                     let (id, changed) = (None, Changed::NotFound);
                     let items = vec![ChangedJob { id, changed }];
-                    return Page { items, next: None };
+                    return JobPage::complete(items);
                 };
                 named(vec![id.clone()])
             }
             Target::Payload(bytes) => {
                 let is_same = |job: &Job| job.payload.as_ref() == Some(bytes);
-                (self.scan(None, from, SCAN_PAGE, is_same), false)
+                (self.scan(None, from, SCAN_PAGE, true, is_same), false)
             }
             Target::Filter(filter) => {
-                let is_match = |job: &Job| matches(filter, job);
-                (self.scan(filter.state, from, SCAN_PAGE, is_match), false)
+                let now = self.now.ms();
+                (self.scan_matching(filter, from, SCAN_PAGE, now), false)
             }
         };
         if !is_named {
@@ -54,8 +54,11 @@ impl Queue {
             |item: &ChangedJob| is_named || !matches!(item.changed, Changed::WrongState(_));
         let items = items.filter(is_reported).collect();
         self.prune_after();
-        let next = page.next;
-        Page { items, next }
+        JobPage {
+            items,
+            next: page.next,
+            scanned: page.scanned,
+        }
     }
 
     fn change_one(&mut self, change: Change, id: &JobId) -> Changed {
@@ -134,7 +137,7 @@ impl Queue {
         }
         let (id, changed) = (Some(id), Changed::Done);
         let items = vec![ChangedJob { id, changed }];
-        Some(Page { items, next: None })
+        Some(JobPage::complete(items))
     }
 
     fn delete(&mut self, id: &JobId) -> Changed {

@@ -38,6 +38,7 @@ impl Queue {
             Some(self.start_jobs(request, &taken))
         };
         self.prune(PAGE);
+        self.sample(claim.as_ref().and_then(|claim| claim.jobs.first()));
         claim
     }
 

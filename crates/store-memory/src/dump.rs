@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use windlass_core::dump::{ClaimDump, Dump, GroupDump, LeaseDump, QueueDump};
+use windlass_core::history::HISTORY_MINUTES;
 use windlass_core::time::Now;
 use windlass_core::{OutcomeStatus, Priority, QueueName, Result};
 
@@ -73,9 +74,11 @@ impl Queue {
             held_keys,
             amendments,
             schedules: self.schedules.values().cloned().collect(),
+            error_groups: self.error_groups(now),
             leases: leases.collect(),
             claims: claims.collect(),
             stats: self.stats(now),
+            history: self.history(HISTORY_MINUTES, now),
             settings: self.settings.clone(),
             rate_next_us: self.settings.rate.map(|_| self.rate_next_us),
         }

@@ -192,6 +192,7 @@ impl Queue {
             progress: None,
             result: None,
             error: None,
+            attempts: Vec::new(),
             reason: None,
             worker: None,
             token: None,

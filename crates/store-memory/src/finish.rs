@@ -41,7 +41,7 @@ impl Queue {
         let job = self.job(id);
         job.state = state;
         job.finished_at = Some(now);
-        let (bytes, is_named, key) = (bytes_of(job), job.is_named, job.unique_key.clone());
+        let (bytes, is_named, key) = (stored_bytes(job), job.is_named, job.unique_key.clone());
         let key_until = job.key_held_until(state, now);
         let schedule = job.schedule.clone();
         if let Some(key) = key {
@@ -84,7 +84,7 @@ impl Queue {
         let job = self.jobs.remove(id)?;
         if let (Some(finished), Some(at)) = (self.finished.get_mut(&job.state), job.finished_at) {
             finished.by_end.remove(&(at, id.clone()));
-            finished.bytes -= bytes_of(&job);
+            finished.bytes -= stored_bytes(&job);
         }
         self.mark_changed();
         Some(job)
@@ -159,10 +159,4 @@ impl Queue {
         let is_over = self.tombstones.len() as u64 > self.settings.dedup_max;
         (is_over || until <= self.now.ms()).then(|| name.clone())
     }
-}
-
-/// The stored size of a job.
-pub(crate) fn bytes_of(job: &Job) -> u64 {
-    let payload = job.payload.as_ref().map_or(0, Bytes::len);
-    stored_bytes(payload, job.result.as_ref(), job.error.as_deref())
 }

@@ -21,16 +21,20 @@
 //!
 //! `queue` holds the state of a queue and its transitions. There is one file per verb or family of
 //! verbs: `enqueue`, `claim`, `renew`, `outcome`, `change`, `schedule`. `reap`, `finish` and `maintenance` reclaim,
-//! finish and prune jobs; `limit` and `group` decide which may start. `workers` is the worker registry, `read` has the read-only verbs, and `store`
+//! finish and prune jobs; `limit` and `group` decide which may start; `history` takes samples, `errors` records failed attempts. `explain` says what keeps a job from starting. `workers` is the worker registry, `actions` the log of operator actions, `read` has the other read-only verbs, and `store`
 //! implements the `Store` trait.
 
+mod actions;
 mod change;
 mod claim;
 #[cfg(feature = "dump")]
 mod dump;
 mod enqueue;
+mod errors;
+mod explain;
 mod finish;
 mod group;
+mod history;
 mod limit;
 mod maintenance;
 mod outcome;
@@ -50,6 +54,7 @@ use windlass_core::store::Limits;
 use windlass_core::time::Now;
 use windlass_core::{Clock, QueueName};
 
+use crate::actions::Actions;
 use crate::queue::Queue;
 use crate::workers::Registry;
 
@@ -68,6 +73,7 @@ struct State {
     /// The number of the last token of each deleted queue: no number is issued twice.
     deleted: BTreeMap<QueueName, u64>,
     workers: Registry,
+    actions: Actions,
 }
 
 impl MemoryStore {

@@ -14,6 +14,7 @@ impl Queue {
         let (reaped, leases) = self.reap(limit);
         let expired = self.expire(limit);
         let (pruned, forgotten) = self.prune(limit);
+        self.sample(None);
         Maintained {
             instants,
             promoted,
@@ -56,7 +57,7 @@ impl Queue {
     /// The state cannot be inconsistent, since every transaction holds the lock. The audit still scans
     /// the jobs, so that callers page through every store the same way.
     pub(crate) fn audit(&self, from: Option<&ScanPosition>) -> Audited {
-        let page = self.scan(None, from, SCAN_PAGE, |_| true);
+        let page = self.scan(None, from, SCAN_PAGE, false, |_| true);
         Audited {
             checked: page.items.len() as u64,
             repairs: Vec::new(),

@@ -2,7 +2,7 @@
 
 use windlass_core::OutcomeStatus::{self, Cancelled, Completed, Dead, Released, Retrying, Snoozed};
 use windlass_core::limits::{CLAIM_TOMBSTONE, truncate_message};
-use windlass_core::store::{Completion, Failure, Snooze, SnoozeScope};
+use windlass_core::store::{AttemptEnd, Completion, Failure, Snooze, SnoozeScope};
 use windlass_core::time::Now;
 use windlass_core::{ClaimRequest, JobId, JobLease, Token};
 
@@ -51,9 +51,12 @@ impl Queue {
     }
 
     fn fail_one(&mut self, failure: &Failure) -> OutcomeStatus {
+        self.failed += 1;
         let id = &failure.lease.id;
+        let error = truncate_message(&failure.error);
+        self.record_attempt(id, AttemptEnd::Failed, Some(error));
+        self.count_error(id, error);
         let job = self.job(id);
-        job.error = Some(truncate_message(&failure.error).to_owned());
         let (attempt, policy) = (job.attempt, job.retry);
         match failure.retry.next_due(&policy, attempt, self.now) {
             Ok(due) => {

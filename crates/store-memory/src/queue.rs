@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use windlass_core::history::OpenMinute;
 use windlass_core::limits::SUSPECT_AFTER;
 use windlass_core::notification::Notification;
 use windlass_core::queue::MinuteCount;
 use windlass_core::store::{
-    GroupName, GroupSlot, Owner, Requeue, ScheduleRecord, Settings, Totals, UniqueKey,
+    GroupName, GroupSlot, HistoryRow, Owner, Requeue, ScheduleRecord, Settings, Totals, UniqueKey,
 };
 use windlass_core::time::Now;
 use windlass_core::{
@@ -18,6 +19,7 @@ use windlass_core::{
     Token,
 };
 
+use crate::errors::{GroupKey, StoredGroup};
 use crate::group::Group;
 
 /// The state of one queue.
@@ -49,9 +51,15 @@ pub(crate) struct Queue {
     pub(crate) unique_keys: BTreeMap<UniqueKey, JobId>,
     pub(crate) tombstones: BTreeMap<Remembered, Tombstone>,
     pub(crate) schedules: BTreeMap<ScheduleName, ScheduleRecord>,
+    pub(crate) error_groups: BTreeMap<GroupKey, StoredGroup>,
     pub(crate) leases: BTreeMap<Owner, Lease>,
     pub(crate) claims: BTreeMap<Token, ClaimRecord>,
     pub(crate) total: Totals,
+    /// Attempts failed since the queue was created.
+    pub(crate) failed: u64,
+    pub(crate) open_minute: OpenMinute,
+    /// The rows of past minutes, oldest first.
+    pub(crate) history: Vec<HistoryRow>,
     pub(crate) enqueued: MinuteCount,
     pub(crate) ended: MinuteCount,
     /// The last positions used at the two ends of the lanes.
@@ -149,9 +157,13 @@ impl Queue {
             unique_keys: BTreeMap::new(),
             tombstones: BTreeMap::new(),
             schedules: BTreeMap::new(),
+            error_groups: BTreeMap::new(),
             leases: BTreeMap::new(),
             claims: BTreeMap::new(),
             total: Totals::default(),
+            failed: 0,
+            open_minute: OpenMinute::default(),
+            history: Vec::new(),
             enqueued: MinuteCount::default(),
             ended: MinuteCount::default(),
             front: 0,

@@ -1,12 +1,13 @@
 //! get, list and stats. Read-only.
 
-use windlass_core::store::{Cursor, Page, Rates, ScheduleRecord, Stats};
+use windlass_core::filter::SearchBudget;
+use windlass_core::queue::stored_bytes;
+use windlass_core::store::{Cursor, JobPage, Page, Rates, ScheduleRecord, Stats};
 use windlass_core::time::Now;
 use windlass_core::{
     Error, Filter, Job, JobId, JobState, Priority, Result, ScheduleName, Timestamp,
 };
 
-use crate::finish::bytes_of;
 use crate::queue::{Queue, lanes};
 
 impl Queue {
@@ -29,16 +30,19 @@ impl Queue {
         filter: &Filter,
         from: Option<&ScanPosition>,
         limit: usize,
-    ) -> Page<Job> {
-        let page = self.scan(filter.state, from, limit, |job| matches(filter, job));
+        now: Timestamp,
+    ) -> JobPage<Job> {
+        let page = self.scan_matching(filter, from, limit, now);
         let without_bytes = |id: &JobId| Job {
             payload: None,
             result: None,
+            attempts: Vec::new(),
             ..self.jobs[id].clone()
         };
-        Page {
+        JobPage {
             items: page.items.iter().map(without_bytes).collect(),
             next: page.next,
+            scanned: page.scanned,
         }
     }
 
@@ -58,15 +62,28 @@ impl Queue {
         Page { items, next }
     }
 
-    /// Scans up to `limit` jobs of a state, or of all states, in order. Returns the matching jobs and
-    /// the cursor of the next page.
+    /// Scans for jobs that match a filter.
+    pub(crate) fn scan_matching(
+        &self,
+        filter: &Filter,
+        from: Option<&ScanPosition>,
+        limit: usize,
+        now: Timestamp,
+    ) -> JobPage<JobId> {
+        let is_match = |job: &Job| filter.matches(job, now);
+        self.scan(filter.state, from, limit, filter.reads_payloads(), is_match)
+    }
+
+    /// Scans the jobs of a state, or of all states, in order, until `limit` jobs match or the budget of a search is
+    /// spent. Returns the matching jobs and the cursor of the next page.
     pub(crate) fn scan(
         &self,
         state: Option<JobState>,
         from: Option<&ScanPosition>,
         limit: usize,
+        reads_payloads: bool,
         is_match: impl Fn(&Job) -> bool,
-    ) -> Page<JobId> {
+    ) -> JobPage<JobId> {
         let of_state = |job: &&Job| state.is_none_or(|state| job.state == state);
         let jobs = self.jobs.values().filter(of_state);
         let positions = jobs.map(|job| self.scan_position(job, state));
@@ -74,16 +91,23 @@ impl Queue {
             .filter(|position| from.is_none_or(|from| position > from))
             .collect();
         positions.sort();
-        let next = positions
-            .get(limit)
-            .and(positions.get(limit.saturating_sub(1)))
-            .map(ScanPosition::to_cursor);
-        positions.truncate(limit);
-        let ids = positions.into_iter().map(|position| position.id);
-        Page {
-            items: ids.filter(|id| is_match(&self.jobs[id])).collect(),
-            next,
+        let mut budget = SearchBudget::default();
+        let mut page = JobPage::default();
+        for position in &positions {
+            let job = &self.jobs[&position.id];
+            let payload = job.payload.as_ref().filter(|_| reads_payloads);
+            budget.spend(payload.map_or(0, |payload| payload.len()));
+            if is_match(job) {
+                page.items.push(position.id.clone());
+            }
+            if page.items.len() == limit || budget.rest() == 0 {
+                let has_more = budget.jobs() < positions.len();
+                page.next = has_more.then(|| position.to_cursor());
+                break;
+            }
         }
+        page.scanned = budget.jobs();
+        page
     }
 
     /// The position of a job: all jobs by id; those of one state by claim, due time or end, and ready ones by group,
@@ -141,7 +165,7 @@ impl Queue {
             succeeded: count(JobState::Succeeded),
             dead: count(JobState::Dead),
             cancelled: count(JobState::Cancelled),
-            bytes: self.jobs.values().map(bytes_of).sum(),
+            bytes: self.jobs.values().map(stored_bytes).sum(),
             stale_entries: 0,
             oldest_ms: oldest.map(|due_at| now.as_ms().saturating_sub(due_at.as_ms())),
             schedules: self.schedules.len() as u64,
@@ -184,13 +208,4 @@ impl ScanPosition {
         };
         parse().ok_or_else(|| Error::invalid("cursor", "malformed", "start again without a cursor"))
     }
-}
-
-/// Whether a job matches a filter.
-pub(crate) fn matches(filter: &Filter, job: &Job) -> bool {
-    filter.state.is_none_or(|state| job.state == state)
-        && filter
-            .kind
-            .as_ref()
-            .is_none_or(|kind| job.kind.as_ref() == Some(kind))
 }

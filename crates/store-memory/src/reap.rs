@@ -1,7 +1,7 @@
 //! Reclaims jobs from expired leases, and from workers that left or were declared dead.
 
 use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
-use windlass_core::store::{Owner, Reason, Requeue};
+use windlass_core::store::{AttemptEnd, Owner, Reason, Requeue};
 use windlass_core::{BootId, JobId, JobState, OutcomeStatus, Timestamp, Token};
 
 use crate::queue::{ClaimRecord, Queue};
@@ -156,6 +156,7 @@ impl Queue {
         }
         job.expiries += 1;
         let (expiries, token) = (job.expiries, job.token);
+        self.record_attempt(id, AttemptEnd::Expired, None);
         let claim = token.and_then(|token| self.claims.get(&token));
         let was_alone = claim.is_some_and(|claim| claim.ids.len() == 1);
         if was_alone && expiries >= poison_after {

@@ -1,10 +1,12 @@
 //! Implements the `Store` trait: validates the request and runs the verb in one transaction.
 
 use async_trait::async_trait;
+use windlass_core::action;
 use windlass_core::limits::{Limits, PAGE, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
-    GroupRecord, Heartbeat, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill,
+    Action, ActionRecord, Audited, Changes, Completed, Completion, Cursor, ErrorGroup, Explanation,
+    Failure, Fingerprint, Fraction, GroupChange, GroupName, GroupRecord, Heartbeat, HistoryRow,
+    JobPage, LastWorker, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill,
     Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats,
     Watch, WorkerCommand, WorkerRecord,
 };
@@ -165,9 +167,23 @@ impl Store for MemoryStore {
         Ok(self.read(queue, Queue::stats))
     }
 
+    async fn history(&self, queue: &QueueName, minutes: u32) -> Result<Vec<HistoryRow>> {
+        let rows = self.read(queue, |queue, now| queue.history(minutes, now));
+        Ok(rows.unwrap_or_default())
+    }
+
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
         let job = self.read(queue, |queue, _| queue.get(id));
         Ok(job.flatten())
+    }
+
+    async fn explain(&self, queue: &QueueName, id: &JobId) -> Result<Option<Explanation>> {
+        let facts = self.read(queue, |queue, now| queue.wait_facts(id, now));
+        Ok(facts.flatten().map(|mut facts| {
+            let workers = self.lock().workers.list(self.clock.now_us());
+            facts.last_worker = LastWorker::of_queue(&workers, queue);
+            facts.explain()
+        }))
     }
 
     async fn list(
@@ -176,14 +192,14 @@ impl Store for MemoryStore {
         filter: &Filter,
         from: Option<Cursor>,
         limit: usize,
-    ) -> Result<Page<Job>> {
+    ) -> Result<JobPage<Job>> {
+        filter.check()?;
         let from = from.as_ref().map(ScanPosition::from_cursor).transpose()?;
         let limit = limit.clamp(1, SCAN_PAGE);
-        let page = self.read(queue, |queue, _| queue.list(filter, from.as_ref(), limit));
-        Ok(page.unwrap_or(Page {
-            items: Vec::new(),
-            next: None,
-        }))
+        let page = self.read(queue, |queue, now| {
+            queue.list(filter, from.as_ref(), limit, now.ms())
+        });
+        Ok(page.unwrap_or_default())
     }
 
     async fn put_schedule(
@@ -219,6 +235,14 @@ impl Store for MemoryStore {
         change: ScheduleChange,
     ) -> Result<bool> {
         Ok(self.on_queue(queue, |queue| queue.change_schedule(name, change)))
+    }
+
+    async fn error_groups(&self, queue: &QueueName) -> Result<Vec<ErrorGroup>> {
+        Ok(self.read(queue, Queue::error_groups).unwrap_or_default())
+    }
+
+    async fn clear_error_group(&self, queue: &QueueName, group: Fingerprint) -> Result<bool> {
+        Ok(self.on_queue(queue, |queue| queue.clear_error_group(group)))
     }
 
     async fn schedule(
@@ -312,6 +336,18 @@ impl Store for MemoryStore {
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         Ok(self.lock().workers.list(self.clock.now_us()))
+    }
+
+    async fn log_action(&self, action: Action) -> Result<()> {
+        let clock_us = self.clock.now_us();
+        self.lock().actions.log(clock_us, action);
+        Ok(())
+    }
+
+    async fn actions(&self, from: Option<Cursor>, limit: usize) -> Result<Page<ActionRecord>> {
+        let before = from.map(|from| action::read_cursor(&from.0)).transpose()?;
+        let limit = limit.clamp(1, action::ACTIONS_PAGE);
+        Ok(self.lock().actions.list(before, limit))
     }
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {

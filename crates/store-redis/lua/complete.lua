@@ -1,6 +1,6 @@
 -- complete: completes jobs and, in the same call, optionally claims more.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick group/turn group/pick record_claim waiters claim
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling lined working turns resting recheck groups group_names history sleepers wake hints
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit history lease errors attempts tombstone finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick group/turn group/pick record_claim waiters claim
 -- flags: allow-oom
 -- args: number of claims; per claim its token and number of jobs; the ids (each once), claim by claim; number of results; per result the position of its id and its bytes; then the arguments of claim, optional
 -- reply: `conflict` if the claim is at most once and the number of running jobs is limited; else statuses (completed, lease_lost, gone) separated by spaces, or from fast/complete a single `completed` for all; then the reply of claim, if requested

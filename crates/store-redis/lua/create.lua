@@ -19,4 +19,5 @@ stats[LAST_TOKEN] = tonumber(redis.call('HGET', k_state, TOKEN_FIELD) or 0)
 redis.call('HDEL', k_state, WATCHED_FIELD, TOKEN_FIELD)
 -- The clock mark stays at 0: nothing has happened in this queue yet.
 write_stats()
+redis.call('HSET', k_state, HISTORY_FIELD, '0 0 0 0 0 0 0')
 return 1

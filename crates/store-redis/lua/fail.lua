@@ -1,11 +1,13 @@
 -- fail: records failed attempts. A job is retried later or is dead.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish outcome
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names error_groups error_seen sleepers wake hints
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit lease errors attempts tombstone finish outcome
 -- flags: allow-oom
--- args: count; per job id, token, error, and RETRY_BY_POLICY N (jitter), RETRY_AT MS or +MS, or RETRY_NEVER
+-- args: count; per job id, token, error, RETRY_BY_POLICY N (jitter), RETRY_AT MS or +MS, or RETRY_NEVER, the normalized error, and how many bytes of the error its record and its group keep
 -- reply: statuses (scheduled, dead, cancelled, lease_lost, gone) separated by spaces
 local REPEATABLE = { scheduled = true, dead = true, cancelled = true }
+local HOUR_MS = 3600000
 local DEFAULT = { 20, 1000, 3600000, 1 }
+local failed = 0
 
 local function policy_of(opts)
   if not opts[RETRY_POLICY] then
@@ -42,7 +44,33 @@ local function next_attempt(opts, attempt, retry)
   return due
 end
 
-local function fail_one(id, token, message, retry)
+-- Counts an error in its group. A new group takes the place of the one that was not seen for the longest time.
+local function count_error(id, opts, normalized, example)
+  local name = (opts[KIND] or '') .. '\t' .. normalized
+  local record = redis.call('HGET', k_error_groups, name)
+  if not record and redis.call('HLEN', k_error_groups) >= ERROR_GROUPS_MAX then
+    local oldest = redis.call('ZRANGE', k_error_seen, 0, 0)[1]
+    if oldest then
+      redis.call('HDEL', k_error_groups, oldest)
+      redis.call('ZREM', k_error_seen, oldest)
+    end
+  end
+  local seen, first, hours = string.match(record or '', '^(%d+)\t(%d+)\t%d+\t([%d: ]*)\t')
+  local hour, seen_now, kept = math.floor(now / HOUR_MS), 1, {}
+  for at, times in string.gmatch(hours or '', '(%d+):(%d+)') do
+    if tonumber(at) == hour then
+      seen_now = tonumber(times) + 1
+    elseif tonumber(at) < hour and tonumber(at) + 24 > hour then
+      kept[#kept + 1] = at .. ':' .. times
+    end
+  end
+  kept[#kept + 1] = digits(hour) .. ':' .. digits(seen_now)
+  local fields = { digits((tonumber(seen) or 0) + 1), first or digits(now), digits(now), table.concat(kept, ' '), id .. '\n' .. example }
+  redis.call('HSET', k_error_groups, name, table.concat(fields, '\t'))
+  redis.call('ZADD', k_error_seen, now, name)
+end
+
+local function fail_one(id, token, message, retry, normalized, length)
   local lease = lease_of(id, token)
   if not lease then
     return repeated_status(id, token, REPEATABLE)
@@ -53,8 +81,9 @@ local function fail_one(id, token, message, retry)
   end
   local attempt = tonumber(opts[ATTEMPT] or 1)
   local due, reason = next_attempt(opts, attempt, retry)
-  stats[BYTES] = stats[BYTES] + #message - redis.call('HSTRLEN', k_errors, id)
-  redis.call('HSET', k_errors, id, message)
+  failed = failed + 1
+  record_attempt(id, opts, lease, ATTEMPT_FAILED, message, tonumber(length))
+  count_error(id, opts, normalized, string.sub(message, 1, tonumber(length)))
   if due then
     leave_claim(id, token, 'scheduled', opts)
     opts[ATTEMPT] = digits(attempt + 1)
@@ -67,6 +96,11 @@ local function fail_one(id, token, message, retry)
   return 'dead'
 end
 
-return apply_outcomes(4, function(at)
-  return fail_one(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+return apply_outcomes(6, function(at)
+  return fail_one(unpack(ARGV, at, at + 5))
+end, function()
+  if failed > 0 then -- for the history
+    local before = tonumber(redis.call('HGET', k_state, FAILED_FIELD) or 0) or 0
+    redis.call('HSET', k_state, FAILED_FIELD, digits(before + failed))
+  end
 end)

@@ -1,11 +1,11 @@
 -- get: reads one job.
 -- keys: state jobs opts errors results scheduled running open stopping progress final leases
--- uses: stats state opts read
+-- uses: stats state opts errors read
 -- flags: no-writes
 -- args: id
 -- reply: an empty list, or the twelve values of lib/read and the end of the lease
 local reply = {}
-if not exists or not read_job(ARGV[1], true, reply) then
+if not exists or not read_job(ARGV[1], true, true, reply) then
   return {}
 end
 local owner = reply[JOB_OWNER]

@@ -1,6 +1,6 @@
 -- maintain: fires, promotes, reaps, expires and prunes, up to a limit of each, drops stale entries and forgets old calls.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting schedules plans firing refilling lined working turns resting recheck groups group_names history sleepers wake hints
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit history lease errors attempts tombstone finish cancel schedule/definition schedule/enqueue schedule/fire extend reap stale pick
 -- flags: allow-oom
 -- args: limit
 -- reply: promoted, reaped, expired, pruned, forgotten, stale entries dropped; then, if the queue has schedules, instants settled, now, and per schedule that needs instants its name, revision, rule and the time until which it is settled
@@ -51,6 +51,7 @@ local stale = drop_stale()
 forget_calls()
 group_lib.settle_groups()
 group_lib.stop_groups()
+history_lib.sample()
 -- The next claim finds out what the fast scripts may do: nothing depends on this number for long.
 if stats[FULL_FROM] ~= 0 then
   stats[FULL_FROM], is_dirty = 0, true

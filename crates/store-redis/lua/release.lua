@@ -1,6 +1,6 @@
 -- release: requeues claimed jobs in claim order without counting the attempt.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish reap outcome byte_order requeue
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit lease errors attempts tombstone finish reap outcome byte_order requeue
 -- flags: allow-oom
 -- args: count; id and token per job
 -- reply: statuses (released, cancelled, lease_lost, gone) separated by spaces

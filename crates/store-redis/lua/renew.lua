@@ -1,6 +1,6 @@
 -- renew: extends a lease, requeues claims whose replies were lost, and reports lost tokens and jobs to cancel.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish extend reap
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit lease errors attempts tombstone finish extend reap
 -- flags: allow-oom
 -- args: owner (BOOT_OWNER BOOT, or empty for a single claim), lease (ms), settled (highest seq whose reply arrived or was given up), count of known tokens, those tokens
 -- reply: new lease end (0: no lease), count of lost tokens, those tokens, then ids of jobs to cancel

@@ -1,6 +1,6 @@
 -- snooze: postpones claimed jobs, their groups or the queue, without counting the attempt.
 -- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting plans lined working turns resting recheck groups group_names sleepers wake hints
--- uses: stats notify opts state group/record group/line group/place waiting plan limit lease tombstone finish reap outcome byte_order requeue
+-- uses: stats notify opts state group/record group/line group/place waiting plan limit lease errors attempts tombstone finish reap outcome byte_order requeue
 -- flags: allow-oom
 -- args: count; id, token, due time (MS, or +MS from now) and scope (`job`, SCOPE_GROUP or SCOPE_QUEUE) per job
 -- reply: statuses (snoozed, cancelled, lease_lost, gone) separated by spaces

@@ -56,7 +56,7 @@ const fn single(name: &'static str, script: fn(&'static Scripts) -> &'static Scr
 /// All scans, in order. First the records that scripts read when they add jobs to lists; claims before
 /// jobs, since the claim decides whether a job is running; schedules and other values of jobs after
 /// the jobs; the records of groups last, since they count what the stages before have corrected.
-const STAGES: [Stage; 38] = [
+const STAGES: [Stage; 40] = [
     stage("ghosts", |scripts| &scripts.audit_tombstones),
     single("running", |scripts| &scripts.audit_running),
     single("open", |scripts| &scripts.audit_open_claims),
@@ -81,6 +81,8 @@ const STAGES: [Stage; 38] = [
     stage("names", |scripts| &scripts.audit_schedules),
     stage("pending", |scripts| &scripts.audit_schedules),
     stage("errors", |scripts| &scripts.audit_orphans),
+    stage("error_groups", |scripts| &scripts.audit_orphans),
+    stage("error_seen", |scripts| &scripts.audit_orphans),
     stage("results", |scripts| &scripts.audit_orphans),
     stage("expiring", |scripts| &scripts.audit_orphans),
     stage("unique", |scripts| &scripts.audit_orphans),

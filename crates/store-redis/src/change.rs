@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use windlass_core::limits::SCAN_PAGE;
-use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, Page, QueueDeletion};
+use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, JobPage, QueueDeletion};
 use windlass_core::{Change, Filter, JobId, JobState, Result, Target};
 use windlass_redis_link::reply::{self, Reply, unexpected_reply};
 
@@ -27,8 +27,25 @@ impl Partition {
             Change::Delete => &scripts.delete,
             Change::Promote => &scripts.promote,
         };
-        let reply = self.run_list(script, change_args(target, from)).await?;
         let is_page = matches!(target, Target::Payload(_) | Target::Filter(_));
+        if let Target::Filter(filter) = target
+            && filter.reads_jobs()
+        {
+            // A script does not parse jobs: the page is read here, and the script checks the state of each job again.
+            let page = self.list_page(filter, from, SCAN_PAGE).await?;
+            let ids: Vec<_> = page.items.into_iter().map(|job| job.id).collect();
+            let mut changes = JobPage::default();
+            if !ids.is_empty() {
+                let args = change_args(&Target::Ids(ids), None);
+                changes = read_changes(self.run_list(script, args).await?, is_page)?;
+            }
+            return Ok(JobPage {
+                items: changes.items,
+                next: page.next,
+                scanned: page.scanned,
+            });
+        }
+        let reply = self.run_list(script, change_args(target, from)).await?;
         read_changes(reply, is_page)
     }
 
@@ -105,6 +122,7 @@ pub(crate) fn scan_args(
 
 fn read_changes(mut reply: Reply, is_page: bool) -> Result<Changes> {
     let next = reply.text()?;
+    let scanned = usize::try_from(reply.count()?).unwrap_or(usize::MAX);
     let mut items = Vec::with_capacity(reply.len() / 2);
     while !reply.is_empty() {
         let id = reply.bytes()?;
@@ -121,7 +139,11 @@ fn read_changes(mut reply: Reply, is_page: bool) -> Result<Changes> {
         items.push(ChangedJob { id, changed });
     }
     let next = (!next.is_empty()).then_some(Cursor(next));
-    Ok(Page { items, next })
+    Ok(JobPage {
+        items,
+        next,
+        scanned,
+    })
 }
 
 fn changed(text: &str) -> Result<Changed> {

@@ -87,7 +87,12 @@ impl Partition {
         request: &ClaimRequest,
         (reply, unconfirmed): (Reply, Option<Error>),
     ) -> Result<Found> {
-        match (read_claim(reply, &self.partitions_seen)?, unconfirmed) {
+        let found = read_claim(reply, &self.partitions_seen)?;
+        if let Found::Jobs { claim, .. } = &found {
+            let has_group = claim.jobs.iter().any(|job| job.group.is_some());
+            self.mode.seen(has_group);
+        }
+        match (found, unconfirmed) {
             (Found::Jobs { claim, .. }, Some(error)) => {
                 self.give_back(request, &claim).await;
                 Err(error)

@@ -191,12 +191,11 @@ impl WaitingClaim<'_> {
         let wait = wake_up_after.map_or(left, |due| due + WAKE_UP_SLACK);
         let wait = self.deadline.clamp(wait).max(BLOCK_MIN);
         let args = claim_only(self.request, Some(&self.waiters.waiter(1)));
-        let scripts = partition.scripts();
         let is_fast = partition.fast_completes.is_on();
         let script = if is_fast {
-            &scripts.fast_complete
+            partition.fast_complete()
         } else {
-            &scripts.complete
+            &partition.scripts().complete
         };
         let then = partition.call(script, args);
         self.waiters.asking(0);

@@ -1,14 +1,16 @@
 //! Decodes and encodes the values stored in Redis: text and packed numbers.
 //!
 //! One file per value of `docs/redis-layout.md`: [`inline`], [`opts`], [`lease`], [`claim`], [`end`],
-//! [`progress`], [`entry`], [`group`], [`stats`], [`rules`], [`schedule`]; [`job`] assembles a job, [`value`] decodes replies
+//! [`progress`], [`entry`], [`group`], [`history`], [`stats`], [`rules`], [`schedule`]; [`job`] assembles a job, [`value`] decodes replies
 //! to plain commands, [`names`] has the constants shared with Lua. An unreadable value is
 //! `store_damaged`; errors never contain the value, since headers and messages may contain secrets.
 
 pub(crate) mod claim;
 pub(crate) mod end;
 pub(crate) mod entry;
+pub(crate) mod error_group;
 pub(crate) mod group;
+pub(crate) mod history;
 pub(crate) mod inline;
 pub(crate) mod job;
 pub(crate) mod lease;

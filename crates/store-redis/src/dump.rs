@@ -3,6 +3,8 @@
 //! For tests and support: reads all keys with plain commands, one by one.
 
 mod groups;
+mod history;
+mod remembered;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,12 +16,11 @@ use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::store::{ScheduleRecord, Stats, UniqueKey};
 use windlass_core::time::Now;
 use windlass_core::{
-    Clock, Enqueued, Job, JobId, JobState, Priority, QueueName, Result, SystemClock, Timestamp,
-    Token,
+    Clock, Job, JobId, JobState, Priority, QueueName, Result, SystemClock, Timestamp, Token,
 };
 
 use crate::codec::claim::{OpenClaim, StoredClaim, StoredOwner, owner_of, read_left};
-use crate::codec::end::{EndRecord, Tombstone};
+use crate::codec::end::EndRecord;
 use crate::codec::entry::{Entry, StaleEntries};
 use crate::codec::group::GroupNumbers;
 use crate::codec::job::RawJob;
@@ -86,8 +87,10 @@ pub(crate) async fn read<A: Ask>(
     let opening = opening.filter(|_| !stats.is_paused());
     let mut shown = stored.stats(&stats, now, &jobs, &ready, (opening, resting_until))?;
     groups::add_ready(&mut shown, &numbers);
+    let history = history::read(&source, &state, &shown, now).await?;
     Ok(Some(QueueDump {
         stats: shown,
+        history,
         ready,
         turns: groups::turns(&stored_groups, &numbers),
         groups: stored.group_dumps(&stored_groups, &settings, guarded)?,
@@ -97,19 +100,12 @@ pub(crate) async fn read<A: Ask>(
         held_keys: remembered.keys,
         amendments: remembered.amendments,
         schedules: stored.schedules()?,
+        error_groups: stored.error_groups(now)?,
         leases: stored.leases()?,
         claims: stored.claims(now)?,
         settings,
         rate_next_us: rate.map(|(_, next_us)| next_us),
     }))
-}
-
-/// The tombstones of a queue by kind, as a dump has them.
-#[derive(Default)]
-struct Remembered {
-    ids: Vec<(JobId, JobState, Timestamp)>,
-    keys: Vec<(UniqueKey, JobId, JobState, Timestamp)>,
-    amendments: Vec<(JobId, Enqueued, Timestamp)>,
 }
 
 /// All values of a queue, undecoded.
@@ -144,6 +140,7 @@ struct Stored {
     lined: Sorted,
     working: Sorted,
     groups: Hash,
+    error_groups: Hash,
 }
 
 impl Stored {
@@ -180,6 +177,7 @@ impl Stored {
             lined: source.sorted("lined").await?,
             working: source.sorted("working").await?,
             groups: source.hash("groups").await?,
+            error_groups: source.hash("error_groups").await?,
         })
     }
 
@@ -267,21 +265,6 @@ impl Stored {
             Ok((key, job_id(KIND, id)?))
         };
         self.unique.iter().map(read).collect()
-    }
-
-    /// What is remembered of ended ids, held keys and amendments.
-    fn tombstones(&self, now: Timestamp) -> Result<Remembered> {
-        let mut found = Remembered::default();
-        for (name, tombstone) in &self.tombstones {
-            let (tombstone, until) = Tombstone::read(name, tombstone)?;
-            match tombstone {
-                _ if until <= now => {}
-                Tombstone::Id(id, state) => found.ids.push((id, state, until)),
-                Tombstone::Key(key, id, state) => found.keys.push((key, id, state, until)),
-                Tombstone::Amendment(id, reply) => found.amendments.push((id, reply, until)),
-            }
-        }
-        Ok(found)
     }
 
     fn schedules(&self) -> Result<Vec<ScheduleRecord>> {

@@ -60,7 +60,7 @@ impl Partition {
             replies.extend(more);
             let Some(last) = replies.last() else { break };
             let (is_refused, is_absent) = (is_text(last, REFUSED), is_text(last, b"absent"));
-            self.fast_enqueues.tried(is_refused);
+            self.mode.tried(self.fast_enqueues.tried(is_refused));
             if is_refused {
                 replies.pop();
                 let at = replies.len();
@@ -122,13 +122,23 @@ impl Partition {
         after: Option<&CallSlot<'_>>,
     ) -> (Call, Option<CallSlot<'_>>) {
         let after = after.map(|slot| slot.args().join(&b" "[..]));
-        let (args, can_be_fast) = args(jobs, partitions, after.unwrap_or_default());
-        let script = if !amends && can_be_fast && self.fast_enqueues.may_try() {
-            &self.scripts().fast_enqueue
-        } else {
-            self.full_script(amends)
+        let (args, fast) = args(jobs, partitions, after.unwrap_or_default());
+        self.mode.seen(jobs.iter().any(|job| job.group.is_some()));
+        let uses_groups = self.mode.uses_groups();
+        let can_be_fast = !amends
+            && if uses_groups {
+                fast.grouped
+            } else {
+                fast.plain
+            };
+        let script = match (can_be_fast && self.fast_enqueues.may_try(), uses_groups) {
+            (false, _) => self.full_script(amends),
+            (true, false) => &self.scripts().fast_enqueue,
+            (true, true) => &self.scripts().fast_group_enqueue,
         };
-        let lane = jobs.first().map(|job| job.priority).unwrap_or_default();
+        // The jobs with a group are in no list.
+        let listed = jobs.iter().find(|job| job.group.is_none());
+        let lane = listed.map(|job| job.priority).unwrap_or_default();
         self.repeatable_call(script, lane, args)
     }
 
@@ -194,9 +204,16 @@ fn read_results(
     Ok((results.collect::<Result<_>>()?, is_large))
 }
 
-/// The arguments of a page, and whether the fast script may store it: all jobs share a spec that is stored
-/// in their values, and it is not too large to be sent twice.
-fn args(jobs: &[NewJob], partitions: u32, after: Vec<u8>) -> (Vec<Bytes>, bool) {
+/// Which fast scripts may store a page that is not too large to be sent twice.
+struct CanBeFast {
+    /// All jobs share a spec that is stored in their values.
+    plain: bool,
+    /// All specs are stored in the values, once those of groups have their places in the line.
+    grouped: bool,
+}
+
+/// The arguments of a page, and which fast scripts may store it.
+fn args(jobs: &[NewJob], partitions: u32, after: Vec<u8>) -> (Vec<Bytes>, CanBeFast) {
     let (mut earliest, mut latest) = (u64::MAX, 0);
     for job in jobs.iter().filter(|job| !job.is_named) {
         // If an id contains no time, the script stores the time of every job.
@@ -206,7 +223,10 @@ fn args(jobs: &[NewJob], partitions: u32, after: Vec<u8>) -> (Vec<Bytes>, bool) 
     let is_shared = jobs.windows(2).all(|two| two[0].has_options_of(&two[1]));
     let shared = jobs.first().filter(|_| is_shared).map(opts::spec);
     let bytes: usize = jobs.iter().map(|job| job.payload.len()).sum();
-    let mut can_be_fast = shared.is_some() && bytes <= FAST_BYTES_MAX;
+    let mut fast = CanBeFast {
+        plain: shared.is_some() && bytes <= FAST_BYTES_MAX,
+        grouped: bytes <= FAST_BYTES_MAX,
+    };
     let earliest = earliest.min(latest);
     let mut args = Vec::with_capacity(7 + 3 * jobs.len());
     args.push(Bytes::from(after));
@@ -218,12 +238,13 @@ fn args(jobs: &[NewJob], partitions: u32, after: Vec<u8>) -> (Vec<Bytes>, bool) 
         let own = shared.is_none().then(|| opts::spec(job));
         let spec = own.as_ref().or(shared.as_ref()).map_or("", String::as_str);
         let value = inline::encode(spec, &job.payload);
-        can_be_fast = can_be_fast && value.len() == spec.len() + 1 + job.payload.len();
+        fast.plain = fast.plain && value.len() == spec.len() + 1 + job.payload.len();
+        fast.grouped = fast.grouped && inline::is_inline_when_ready(spec, &job.payload);
         args.push(text_arg(job.id.as_str()));
         args.push(value);
         args.extend(own.map(Bytes::from));
     }
-    (args, can_be_fast)
+    (args, fast)
 }
 
 /// The number of partitions in the reply `moved N`.

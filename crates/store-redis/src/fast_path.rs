@@ -3,8 +3,11 @@
 //! The fast scripts know only the common case and refuse all others before they write anything; the
 //! caller then repeats the call with the full script. After two refusals in a row, the next calls use the
 //! full script at once: more of them after each further refusal.
+//!
+//! A queue that uses groups has fast scripts of its own. [`Mode`] remembers which of them a partition needs: the
+//! jobs that are enqueued and claimed show it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Half of this is the most calls that use the full script before the fast one is tried again.
 const REFUSED_MAX: u32 = 127;
@@ -57,8 +60,8 @@ impl FastPath {
         skip == 0
     }
 
-    /// Records whether the fast script refused a call.
-    pub(crate) fn tried(&self, is_refused: bool) {
+    /// Records whether the fast script refused a call. Returns whether it refused the call before, too.
+    pub(crate) fn tried(&self, is_refused: bool) -> bool {
         let before = self.refused.load(Ordering::Relaxed);
         let refused = if is_refused {
             (before * 2 + 1).min(REFUSED_MAX)
@@ -67,6 +70,31 @@ impl FastPath {
         };
         self.refused.store(refused, Ordering::Relaxed);
         self.skip.store(refused / 2, Ordering::Relaxed);
+        refused > 1
+    }
+}
+
+/// Whether a partition is thought to use groups. Only a hint: a fast script refuses a queue that it is not for.
+#[derive(Debug, Default)]
+pub(crate) struct Mode(AtomicBool);
+
+impl Mode {
+    pub(crate) fn uses_groups(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Records whether a job had a group. A queue with groups may have others too.
+    pub(crate) fn seen(&self, has_group: bool) {
+        if has_group && !self.uses_groups() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Records whether a fast script refused calls in a row: it may be the wrong one.
+    pub(crate) fn tried(&self, is_refused_again: bool) {
+        if is_refused_again {
+            self.0.store(false, Ordering::Relaxed);
+        }
     }
 }
 
@@ -83,12 +111,12 @@ mod tests {
     fn each_further_refusal_delays_the_next_try() {
         let path = FastPath::default();
         let delays = [0; 8].map(|_| {
-            path.tried(true);
+            let _ = path.tried(true);
             skipped(&path)
         });
         assert_eq!(delays, [0, 1, 3, 7, 15, 31, 63, 63]);
 
-        path.tried(false);
+        assert!(!path.tried(false));
         assert_eq!(skipped(&path), 0);
     }
 

@@ -15,7 +15,7 @@ use crate::codec::job::{RawJob, claimed, opts_of};
 use crate::codec::lease::StoredLease;
 use crate::codec::schedule::{read_definition, read_record};
 use crate::codec::stats::{StateCounts, StatsRecord};
-use crate::codec::{progress, rules};
+use crate::codec::{error_group, progress, rules};
 use crate::dump::{self, Ask};
 use crate::keys::Keys;
 
@@ -47,6 +47,7 @@ pub fn decode(data: &[u8]) {
         b's' => stats(value),
         b'd' => schedule(value),
         b'k' => settings(value),
+        b'f' => error_group(value),
         b'j' => claimed_job(value),
         _ => job(value),
     });
@@ -85,6 +86,13 @@ fn schedule(value: &[u8]) -> Result<()> {
     let mut part = || parts.next().unwrap_or_default();
     let schedule = read_definition(&ScheduleName::new("a")?, &part())?;
     read_record(schedule, &part()).map(drop)
+}
+
+/// The name of a group of errors and, after the byte 31, its record.
+fn error_group(value: &[u8]) -> Result<()> {
+    let mut parts = value.splitn(2, |byte| *byte == ITEM_END);
+    let mut part = || parts.next().unwrap_or_default();
+    error_group::read(part(), part(), Timestamp::from_ms(3_600_000)).map(drop)
 }
 
 fn claimed_job(value: &[u8]) -> Result<()> {

@@ -32,7 +32,7 @@ const READY: usize = 6;
 use KeyType::{Channel, Hash, List, Set, SortedSet, Text};
 
 /// The name and type of each key. The names are stored in Redis, so they cannot change.
-const TABLE: [(&str, KeyType); 49] = [
+const TABLE: [(&str, KeyType); 53] = [
     ("state", Hash),
     ("settings", Hash),
     ("jobs", Hash),
@@ -73,6 +73,9 @@ const TABLE: [(&str, KeyType); 49] = [
     ("recheck", SortedSet),
     ("groups", Hash),
     ("group_names", SortedSet),
+    ("history", List),
+    ("error_groups", Hash),
+    ("error_seen", SortedSet),
     ("sleepers", SortedSet),
     ("wake", List),
     ("hints", Channel),
@@ -83,6 +86,7 @@ const TABLE: [(&str, KeyType); 49] = [
     ("workers", Hash),
     ("seen", SortedSet),
     ("mark", Text),
+    ("actions", List),
 ];
 
 impl Key {

@@ -20,10 +20,11 @@
 //! it uses. [`windlass_redis_link`] sends the calls, `batcher` merges them, `call_slots` numbers them,
 //! `fast_path` chooses the script.
 //! `partition` is one partition of a queue, with a file per group of verbs: `enqueue`, `claim`,
-//! `claim_wait`, `outcome`, `change`, `read`, `maintenance`, `audit`; `queue` is all partitions of a
+//! `claim_wait`, `outcome`, `change`, `read`, `explain`, `maintenance`, `audit`; `queue` is all partitions of a
 //! queue. [`open`] opens the store, `schema` checks its version, `migrate` converts an older one, `store` implements [`Store`](windlass_core::Store), `watch` has the
-//! notifications, `workers` the registry; [`admin`] is for operators, `fuzz` for the fuzz targets.
+//! notifications, `workers` the registry, `actions` the log of operator actions; [`admin`] is for operators, `fuzz` for the fuzz targets.
 
+mod actions;
 pub mod admin;
 mod audit;
 mod batcher;
@@ -39,6 +40,8 @@ mod codec;
 #[cfg(feature = "dump")]
 mod dump;
 mod enqueue;
+mod errors;
+mod explain;
 mod fast_path;
 #[cfg(feature = "dump")]
 #[doc(hidden)]

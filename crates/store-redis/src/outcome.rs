@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use windlass_core::error_group::{example, normalize};
 use windlass_core::limits::truncate_message;
 use windlass_core::store::{Completed, Completion, Failure, Retry, Snooze};
 use windlass_core::time::as_ms;
@@ -100,8 +101,14 @@ impl EncodedOutcome {
             Retry::At(due) => format!("{RETRY_AT}{}", due_text(due)),
             Retry::Permanent => RETRY_NEVER.to_string(),
         };
-        let error = text_arg(truncate_message(&item.error));
-        Self::new(&item.lease, [error, Bytes::from(retry)])
+        let error = truncate_message(&item.error);
+        let args = [
+            text_arg(error),
+            Bytes::from(retry),
+            Bytes::from(normalize(error)),
+            number_arg(example(error).len()),
+        ];
+        Self::new(&item.lease, args)
     }
 
     pub(crate) fn release(lease: &JobLease) -> Self {

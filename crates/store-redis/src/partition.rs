@@ -21,7 +21,7 @@ use windlass_redis_link::{Call, Link, Resend};
 use crate::batcher::Batcher;
 use crate::call_slots::{CallSlot, CallSlots};
 use crate::codec::names::STATS_FIELD;
-use crate::fast_path::{FastPath, ScriptChoice};
+use crate::fast_path::{FastPath, Mode, ScriptChoice};
 use crate::keys::Keys;
 use crate::maintenance::CONFLICT;
 use crate::queue::EnqueueReply;
@@ -107,6 +107,7 @@ pub(crate) struct Partition {
     pub(crate) completes: Batcher<Completion, OutcomeStatus>,
     pub(crate) fast_enqueues: FastPath,
     pub(crate) fast_completes: FastPath,
+    pub(crate) mode: Mode,
     slots: CallSlots,
     shared: Arc<Shared>,
 }
@@ -129,6 +130,7 @@ impl Partition {
             completes: batched(&shared.link, weak_self, result_bytes, complete_batched),
             fast_enqueues: FastPath::new(shared.choice),
             fast_completes: FastPath::new(shared.choice),
+            mode: Mode::default(),
             slots: CallSlots::new(),
             shared,
         })
@@ -203,14 +205,22 @@ impl Partition {
         resend: Resend,
         can_be_fast: bool,
     ) -> Result<(Value, Option<Error>)> {
-        let (fast, full) = (&self.scripts().fast_complete, &self.scripts().complete);
         if !can_be_fast || !self.fast_completes.may_try() {
-            let call = self.call(full, args);
+            let call = self.call(&self.scripts().complete, args);
             return Box::pin(self.link().run_confirmed(&call, resend)).await;
         }
-        let call = self.call(fast, args);
+        let call = self.call(self.fast_complete(), args);
         let tried = Box::pin(self.link().run_confirmed(&call, resend)).await?;
         self.complete_if_refused(&call, tried, resend).await
+    }
+
+    /// The fast script for this partition.
+    pub(crate) fn fast_complete(&self) -> &'static Script {
+        if self.mode.uses_groups() {
+            &self.scripts().fast_group_complete
+        } else {
+            &self.scripts().fast_complete
+        }
     }
 
     /// Repeats a call that the fast script refused with the full one.
@@ -221,7 +231,7 @@ impl Partition {
         resend: Resend,
     ) -> Result<(Value, Option<Error>)> {
         let is_refused = reply::is_text(&tried.0, REFUSED);
-        self.fast_completes.tried(is_refused);
+        self.mode.tried(self.fast_completes.tried(is_refused));
         if !is_refused {
             return Ok(tried);
         }

@@ -2,6 +2,7 @@
 
 mod dedup;
 pub(crate) mod enqueue;
+mod errors;
 mod fan_out;
 mod groups;
 mod grow;

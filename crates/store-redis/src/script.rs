@@ -65,6 +65,8 @@ macro_rules! scripts {
 
 scripts! {
     accept: "accept.lua",
+    actions_list: "actions/list.lua",
+    actions_log: "actions/log.lua",
     amend: "amend.lua",
     audit_begin: "audit/begin.lua",
     audit_claims: "audit/claims.lua",
@@ -90,13 +92,19 @@ scripts! {
     delete: "delete.lua",
     delete_queue: "delete_queue.lua",
     enqueue: "enqueue.lua",
+    errors_clear: "errors/clear.lua",
+    errors_list: "errors/list.lua",
+    explain: "explain.lua",
     fail: "fail.lua",
     fast_complete: "fast/complete.lua",
     fast_enqueue: "fast/enqueue.lua",
+    fast_group_complete: "fast/group_complete.lua",
+    fast_group_enqueue: "fast/group_enqueue.lua",
     find: "find.lua",
     get: "get.lua",
     group_list: "group/list.lua",
     group_set: "group/set.lua",
+    history: "history.lua",
     list: "list.lua",
     maintain: "maintain.lua",
     migrate: "migrate.lua",
@@ -154,6 +162,7 @@ macro_rules! libraries {
 }
 
 libraries! {
+    "attempts",
     "audit/claim",
     "audit/fingerprint",
     "audit/group",
@@ -174,7 +183,12 @@ libraries! {
     "clock",
     "clock_argument",
     "enqueue",
+    "errors",
     "extend",
+    "fast/group",
+    "fast/group_claim",
+    "fast/group_completions",
+    "fast/group_turns",
     "filter",
     "finish",
     "group/line",
@@ -184,6 +198,7 @@ libraries! {
     "group/record",
     "group/reply",
     "group/turn",
+    "history",
     "lease",
     "limit",
     "load",
@@ -282,6 +297,9 @@ fn checked_by(key: Key) -> &'static str {
         "check_schedule_types"
     } else if key.is_of_groups() {
         "check_group_types"
+    } else if key.name() == "history" {
+        // Written by `pcall`: a history must not stop a queue.
+        "unchecked"
     } else {
         "check_types"
     }

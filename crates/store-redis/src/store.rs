@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::Value;
+use windlass_core::action;
 use windlass_core::limits::{Limits, PAGE, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
-    GroupRecord, Heartbeat, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill,
+    Action, ActionRecord, Audited, Changes, Completed, Completion, Cursor, ErrorGroup, Explanation,
+    Failure, Fingerprint, Fraction, GroupChange, GroupName, GroupRecord, Heartbeat, HistoryRow,
+    JobPage, LastWorker, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill,
     Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats,
     Watch, WorkerCommand, WorkerRecord,
 };
@@ -19,6 +21,7 @@ use windlass_core::{
 };
 use windlass_redis_link::reply::{self, Reply};
 
+use crate::actions;
 use crate::open::RedisStore;
 use crate::outcome::EncodedOutcome;
 use crate::queue::{result_bytes, weight};
@@ -56,13 +59,13 @@ impl Store for RedisStore {
         lease: JobLease,
         time: LeaseTime,
     ) -> Result<LeaseStatus> {
-        let queue = self.queue(queue);
-        self.within(queue.accept(&lease, time.get())).await
+        self.within(self.queue(queue).accept(&lease, time.get()))
+            .await
     }
 
     async fn renew(&self, queue: &QueueName, renewal: Renewal, time: LeaseTime) -> Result<Renewed> {
-        let queue = self.queue(queue);
-        self.within(queue.renew(renewal, time.get())).await
+        self.within(self.queue(queue).renew(renewal, time.get()))
+            .await
     }
 
     async fn progress(
@@ -73,8 +76,8 @@ impl Store for RedisStore {
         message: Option<String>,
     ) -> Result<LeaseStatus> {
         let message = message.as_deref().map(truncate_message);
-        let queue = self.queue(queue);
-        self.within(queue.progress(&lease, fraction, message)).await
+        self.within(self.queue(queue).progress(&lease, fraction, message))
+            .await
     }
 
     async fn complete(
@@ -132,8 +135,7 @@ impl Store for RedisStore {
     }
 
     async fn maintain(&self, queue: &QueueName, limit: usize) -> Result<Maintained> {
-        let queue = self.queue(queue);
-        self.within(queue.maintain(limit)).await
+        self.within(self.queue(queue).maintain(limit)).await
     }
 
     async fn audit(&self, queue: &QueueName, from: Option<Cursor>) -> Result<Audited> {
@@ -141,8 +143,7 @@ impl Store for RedisStore {
     }
 
     async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
-        let queue = self.queue(queue);
-        self.within(queue.set_paused(is_paused)).await
+        self.within(self.queue(queue).set_paused(is_paused)).await
     }
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
@@ -154,8 +155,7 @@ impl Store for RedisStore {
     }
 
     async fn delete_queue(&self, queue: &QueueName) -> Result<QueueDeletion> {
-        let queue = self.queue(queue);
-        self.within(queue.delete()).await
+        self.within(self.queue(queue).delete()).await
     }
 
     async fn queues(&self) -> Result<Vec<QueueName>> {
@@ -184,13 +184,26 @@ impl Store for RedisStore {
     }
 
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
-        let queue = self.queue(queue);
-        self.within(queue.stats()).await
+        self.within(self.queue(queue).stats()).await
+    }
+
+    async fn history(&self, queue: &QueueName, minutes: u32) -> Result<Vec<HistoryRow>> {
+        self.within(self.queue(queue).history(minutes)).await
     }
 
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
-        let queue = self.queue(queue);
-        self.within(queue.get(id)).await
+        self.within(self.queue(queue).get(id)).await
+    }
+
+    async fn explain(&self, queue: &QueueName, id: &JobId) -> Result<Option<Explanation>> {
+        let Some(mut facts) = self.queue(queue).wait_facts(id).await? else {
+            return Ok(None);
+        };
+        // The registry is in another hash slot.
+        if facts.job.state.is_waiting() {
+            facts.last_worker = LastWorker::of_queue(&self.workers().await?, queue);
+        }
+        Ok(Some(facts.explain()))
     }
 
     async fn list(
@@ -199,7 +212,8 @@ impl Store for RedisStore {
         filter: &Filter,
         from: Option<Cursor>,
         limit: usize,
-    ) -> Result<Page<Job>> {
+    ) -> Result<JobPage<Job>> {
+        filter.check()?;
         let limit = limit.clamp(1, SCAN_PAGE);
         self.queue(queue).list(filter, from.as_ref(), limit).await
     }
@@ -220,8 +234,8 @@ impl Store for RedisStore {
 
     async fn refill_schedules(&self, queue: &QueueName, refills: Vec<Refill>) -> Result<()> {
         refills.iter().try_for_each(Refill::check)?;
-        let queue = self.queue(queue);
-        self.within(queue.refill_schedules(refills)).await
+        self.within(self.queue(queue).refill_schedules(refills))
+            .await
     }
 
     async fn run_schedule(
@@ -232,8 +246,8 @@ impl Store for RedisStore {
     ) -> Result<Option<Vec<Ran>>> {
         run.check(name)?;
         self.check_health()?;
-        let queue = self.queue(queue);
-        self.within(queue.run_schedule(name, &run)).await
+        self.within(self.queue(queue).run_schedule(name, &run))
+            .await
     }
 
     async fn change_schedule(
@@ -242,8 +256,8 @@ impl Store for RedisStore {
         name: &ScheduleName,
         change: ScheduleChange,
     ) -> Result<bool> {
-        let queue = self.queue(queue);
-        self.within(queue.change_schedule(name, change)).await
+        self.within(self.queue(queue).change_schedule(name, change))
+            .await
     }
 
     async fn schedule(
@@ -251,8 +265,7 @@ impl Store for RedisStore {
         queue: &QueueName,
         name: &ScheduleName,
     ) -> Result<Option<ScheduleRecord>> {
-        let queue = self.queue(queue);
-        self.within(queue.schedule(name)).await
+        self.within(self.queue(queue).schedule(name)).await
     }
 
     async fn schedules(
@@ -273,13 +286,12 @@ impl Store for RedisStore {
         group: &GroupName,
         change: GroupChange,
     ) -> Result<GroupRecord> {
-        let queue = self.queue(queue);
-        self.within(queue.set_group(group, &change)).await
+        self.within(self.queue(queue).set_group(group, &change))
+            .await
     }
 
     async fn group(&self, queue: &QueueName, group: &GroupName) -> Result<Option<GroupRecord>> {
-        let queue = self.queue(queue);
-        self.within(queue.group(group)).await
+        self.within(self.queue(queue).group(group)).await
     }
 
     async fn groups(
@@ -289,8 +301,17 @@ impl Store for RedisStore {
         limit: usize,
     ) -> Result<Page<GroupRecord>> {
         let from = from.map(|from| GroupName::new(from.0)).transpose()?;
-        let queue = self.queue(queue);
-        self.within(queue.groups(from, limit.clamp(1, PAGE))).await
+        self.within(self.queue(queue).groups(from, limit.clamp(1, PAGE)))
+            .await
+    }
+
+    async fn error_groups(&self, queue: &QueueName) -> Result<Vec<ErrorGroup>> {
+        self.within(self.queue(queue).error_groups()).await
+    }
+
+    async fn clear_error_group(&self, queue: &QueueName, group: Fingerprint) -> Result<bool> {
+        self.within(self.queue(queue).clear_error_group(group))
+            .await
     }
 
     async fn register(&self, worker: NewWorker) -> Result<()> {
@@ -341,6 +362,21 @@ impl Store for RedisStore {
         let mut workers = Workers::default();
         while workers.add_page(self.registry(script, workers.page_args()).await?)? {}
         Ok(workers.into_vec())
+    }
+
+    async fn log_action(&self, action: Action) -> Result<()> {
+        let script = &self.inner.shared.scripts.actions_log;
+        let args = actions::log_args(&action.cleaned());
+        self.registry(script, args).await?;
+        Ok(())
+    }
+
+    async fn actions(&self, from: Option<Cursor>, limit: usize) -> Result<Page<ActionRecord>> {
+        let before = from.map(|from| action::read_cursor(&from.0)).transpose()?;
+        let limit = limit.clamp(1, action::ACTIONS_PAGE);
+        let script = &self.inner.shared.scripts.actions_list;
+        let args = actions::list_args(before, limit);
+        actions::read_page(self.registry(script, args).await?, limit)
     }
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {

@@ -305,7 +305,7 @@ async fn the_end_of_a_job_releases_the_one_that_waits_in_its_partition() -> Resu
     assert_eq!(ended, 12);
     let filter = windlass_core::Filter {
         state: Some(JobState::Pending),
-        kind: None,
+        ..windlass_core::Filter::default()
     };
     assert!(
         store

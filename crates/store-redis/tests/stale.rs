@@ -55,6 +55,7 @@ impl Fixture {
         let target = Target::Filter(Filter {
             state: Some(JobState::Ready),
             kind: Some(Kind::new(kind).unwrap()),
+            ..Filter::default()
         });
         let mut from = None;
         loop {
@@ -90,7 +91,7 @@ impl Fixture {
     async fn ready(&self) -> Vec<String> {
         let filter = Filter {
             state: Some(JobState::Ready),
-            kind: None,
+            ..Filter::default()
         };
         let jobs = paging::list(&self.store, &self.queue, &filter, 500).await;
         jobs.unwrap().iter().map(|job| job.id.to_string()).collect()
@@ -224,7 +225,7 @@ async fn an_id_with_several_stale_entries_is_dropped_as_often_and_stays_ready() 
         test.cancel("wrong").await;
         let target = Target::Filter(Filter {
             state: Some(JobState::Cancelled),
-            kind: None,
+            ..Filter::default()
         });
         test.store
             .change(&test.queue, Change::Delete, &target, None)

@@ -3,15 +3,17 @@
 //! One row per job rules out most inconsistencies. What remains is checked page by page: running
 //! jobs without an open claim or lease, claims with wrong counts, payloads without a job, tombstones that
 //! cannot be read or whose unique key an unfinished job has, schedules that follow ended jobs, ready jobs in another
-//! lane than theirs, groups that wait in the wrong place, a rate that is closed for too long, and finally stats and
-//! groups that disagree with the rows.
+//! lane than theirs, groups that wait in the wrong place, a rate that is closed for too long, rows of the history that
+//! cannot be read, and finally stats and groups that disagree with the rows.
 
 use rusqlite::{Connection, params};
 use windlass_core::limits::{CLAIM_MAX, SCAN_PAGE};
 use windlass_core::store::{Audited, Cursor, Repair};
 use windlass_core::{Filter, JobState, QueueName, Result, Token};
 
+use crate::SqliteStore;
 use crate::error::TxResult;
+use crate::group;
 use crate::read::{self, invalid_cursor};
 use crate::row::{JobMeta, state_of};
 use crate::sql::Sql;
@@ -72,6 +74,26 @@ impl AuditStage {
     }
 }
 
+impl SqliteStore {
+    /// Recounts what the stats and the groups count.
+    pub(crate) async fn audit_stats(&self, queue: &QueueName) -> Result<Audited> {
+        let name = queue.clone();
+        let mut audited = Audited::default();
+        if let Some(wrong) = self.long_read(move |db| wrong_stats(db, &name)).await? {
+            let repair = self.on_queue(queue, move |tx| Ok(tx.repair_stats(&wrong)));
+            audited.repairs.push(repair.await?);
+        }
+        let name = queue.clone();
+        let wrong = self.long_read(move |db| group::wrong_groups(db, &name));
+        let wrong = wrong.await?;
+        if !wrong.is_empty() {
+            let repairs = self.on_queue(queue, move |tx| tx.repair_groups(&wrong));
+            audited.repairs.extend(repairs.await?);
+        }
+        Ok(audited)
+    }
+}
+
 impl QueueTx<'_> {
     /// Audits one page of any stage except the stats.
     pub(crate) fn audit(&mut self, stage: &AuditStage) -> TxResult<Audited> {
@@ -89,6 +111,9 @@ impl QueueTx<'_> {
             }
             AuditStage::Groups(after) => {
                 let last = self.audit_groups(after, &mut audited.repairs)?;
+                if last.is_none() {
+                    self.audit_error_groups(&mut audited.repairs)?;
+                }
                 last.map_or(AuditStage::Stats, |name| {
                     AuditStage::Groups(name.to_string())
                 })
@@ -103,9 +128,11 @@ impl QueueTx<'_> {
     }
 
     fn audit_jobs(&mut self, from: Option<&Cursor>, audited: &mut Audited) -> TxResult<AuditStage> {
-        let page = read::page(self.db, self.queue, &Filter::default(), from, SCAN_PAGE)?;
+        let (all, now) = (Filter::default(), self.now.ms());
+        let page = read::page(self.db, self.queue, &all, from, SCAN_PAGE, now)?;
         if from.is_none() {
             audited.repairs.extend(self.audit_rate());
+            self.audit_history(&mut audited.repairs)?;
         }
         for id in &page.items {
             if let Some(job) = self.find(id)? {
@@ -277,6 +304,8 @@ fn count(db: &Connection, queue: &QueueRow) -> TxResult<Counters> {
         turn: queue.counters.turn,
         ungrouped_turn: queue.counters.ungrouped_turn,
         resting_until: queue.counters.resting_until,
+        failed: queue.counters.failed,
+        sampled_s: queue.counters.sampled_s,
         ..Counters::default()
     };
     db.rows(

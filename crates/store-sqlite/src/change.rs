@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use windlass_core::limits::SCAN_PAGE;
-use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, Page, Requeue};
+use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, JobPage, Requeue};
 use windlass_core::{Bytes, Change, Filter, JobId, JobState, Target};
 
 use crate::error::TxResult;
@@ -21,7 +21,7 @@ impl QueueTx<'_> {
         target: &Target,
         from: Option<&Cursor>,
     ) -> TxResult<Changes> {
-        let named = |items| (Page { items, next: None }, true);
+        let named = |items| (JobPage::complete(items), true);
         let (mut page, is_named) = match target {
             Target::Ids(ids) => named(ids.clone()),
             Target::UniqueKey(key) => {
@@ -31,11 +31,11 @@ impl QueueTx<'_> {
                     {
                         let (id, changed) = (Some(id), Changed::Done);
                         let items = vec![ChangedJob { id, changed }];
-                        return Ok(Page { items, next: None });
+                        return Ok(JobPage::complete(items));
                     }
                     let (id, changed) = (None, Changed::NotFound);
                     let items = vec![ChangedJob { id, changed }];
-                    return Ok(Page { items, next: None });
+                    return Ok(JobPage::complete(items));
                 };
                 named(vec![job.id])
             }
@@ -58,16 +58,20 @@ impl QueueTx<'_> {
             }
         }
         self.prune_after_finish()?;
-        let next = page.next;
-        Ok(Page { items, next })
+        Ok(JobPage {
+            items,
+            next: page.next,
+            scanned: page.scanned,
+        })
     }
 
-    fn page(&self, filter: &Filter, from: Option<&Cursor>) -> TxResult<Page<JobId>> {
-        read::page(self.db, self.queue, filter, from, SCAN_PAGE)
+    fn page(&self, filter: &Filter, from: Option<&Cursor>) -> TxResult<JobPage<JobId>> {
+        let now = self.now.ms();
+        read::page(self.db, self.queue, filter, from, SCAN_PAGE, now)
     }
 
     /// The jobs of one page with this payload.
-    fn same_payload(&self, bytes: &Bytes, from: Option<&Cursor>) -> TxResult<Page<JobId>> {
+    fn same_payload(&self, bytes: &Bytes, from: Option<&Cursor>) -> TxResult<JobPage<JobId>> {
         let seen = self.page(&Filter::default(), from)?;
         let sql = "SELECT 1 FROM job WHERE queue = ?1 AND id = ?2 AND payload_bytes = ?3
                AND ?4 = ifnull(payload, (SELECT bytes FROM large_payload WHERE job = key))";
@@ -78,8 +82,11 @@ impl QueueTx<'_> {
                 items.push(id);
             }
         }
-        let next = seen.next;
-        Ok(Page { items, next })
+        Ok(JobPage {
+            items,
+            next: seen.next,
+            scanned: seen.scanned,
+        })
     }
 
     fn change_one(&mut self, change: Change, id: &JobId) -> TxResult<Changed> {
@@ -112,7 +119,7 @@ impl QueueTx<'_> {
     }
 
     fn retry(&mut self, id: &JobId) -> TxResult<Changed> {
-        let Some(job) = self.find(id)? else {
+        let Some(mut job) = self.find(id)? else {
             return Ok(Changed::NotFound);
         };
         if job.state != JobState::Dead {
@@ -126,14 +133,13 @@ impl QueueTx<'_> {
         }
         let counters = &mut self.queue.counters;
         counters.remove_finished(job.state, job.bytes());
-        counters.resize(job.error_bytes, 0);
+        self.clear_error(&mut job)?;
         self.drop_tombstone(Remembered::Id(id))?;
         if let Some(key) = &job.unique_key {
             self.drop_tombstone(Remembered::Key(key))?;
         }
         self.db.run(
-            "UPDATE job SET attempt = 1, expiries = 0, error = NULL, reason = NULL,
-                            expires_at = NULL, finished_at = NULL
+            "UPDATE job SET attempt = 1, expiries = 0, reason = NULL, expires_at = NULL, finished_at = NULL
              WHERE key = ?1",
             [job.key],
         )?;

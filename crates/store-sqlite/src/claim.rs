@@ -105,6 +105,7 @@ impl QueueTx<'_> {
             Some(self.hand_out(request, lease.as_ref(), picked)?)
         };
         self.prune(PAGE)?;
+        self.sample(claim.as_ref().and_then(|claim| claim.jobs.first()))?;
         Ok(ClaimStep::Done(claim))
     }
 

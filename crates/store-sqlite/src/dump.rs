@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::{Connection, params};
 use windlass_core::dump::{ClaimDump, Dump, LeaseDump, QueueDump};
+use windlass_core::history::HISTORY_MINUTES;
 use windlass_core::limits::CLAIM_TOMBSTONE;
 use windlass_core::store::{Owner, UniqueKey};
 use windlass_core::time::{Now, as_ms};
@@ -15,7 +16,9 @@ use windlass_core::{
 
 use crate::SqliteStore;
 use crate::error::TxResult;
+use crate::errors;
 use crate::group;
+use crate::history;
 use crate::lane;
 use crate::lease;
 use crate::read;
@@ -83,9 +86,11 @@ fn dump(
         held_keys,
         amendments,
         schedules: schedule::select(db, "queue = ?1 ORDER BY name", [queue.key])?,
+        error_groups: errors::groups(db, name, clock_us)?,
         leases: leases(db, &queue)?,
         claims: claims(db, &queue, now_ms)?,
         stats: read::stats(db, path, name, clock_us)?.unwrap_or_default(),
+        history: history::read(db, name, HISTORY_MINUTES, clock_us)?,
         rate_next_us: queue.settings.rate.map(|_| queue.rate_next_us),
         settings: queue.settings,
     }))

@@ -19,7 +19,7 @@ use crate::error::{self, TxError, TxResult};
 pub(crate) const APPLICATION_ID: i64 = 0x574e_444c;
 
 /// The version of `schema.sql`.
-pub(crate) const SCHEMA_VERSION: i64 = 2;
+pub(crate) const SCHEMA_VERSION: i64 = 3;
 
 /// SQLite's maximum path length, less the suffixes it appends (`-wal`, `-shm`).
 const PATH_BYTES_MAX: usize = 504;

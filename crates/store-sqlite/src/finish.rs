@@ -12,11 +12,10 @@ use crate::row::{self, JobMeta, priority_of, sql_number, state_number};
 use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
-/// The result, error and reason of a finished job.
+/// The result and reason of a finished job.
 #[derive(Debug, Default)]
 struct Ending<'a> {
     result: Option<&'a Bytes>,
-    error: Option<&'a str>,
     reason: Option<Reason>,
 }
 
@@ -103,15 +102,9 @@ impl QueueTx<'_> {
     }
 
     /// Finishes a job as dead.
-    pub(crate) fn end_dead(
-        &mut self,
-        job: &JobMeta,
-        reason: Reason,
-        error: Option<&str>,
-    ) -> TxResult<()> {
+    pub(crate) fn end_dead(&mut self, job: &JobMeta, reason: Reason) -> TxResult<()> {
         self.queue.counters.total.dead += 1;
         let ending = Ending {
-            error,
             reason: Some(reason),
             result: None,
         };
@@ -157,7 +150,7 @@ impl QueueTx<'_> {
         self.db.run(
             &format!(
                 "UPDATE job SET state = ?2, finished_at = ?3, expiries = ?4, reason = ?5,
-                                error = ifnull(?6, error), result = ?7, {CLEAR_LEASE}
+                                result = ?6, {CLEAR_LEASE}
                  WHERE key = ?1"
             ),
             params![
@@ -166,14 +159,10 @@ impl QueueTx<'_> {
                 self.now_ms(),
                 job.expiries,
                 end.reason.map(Reason::as_str),
-                end.error,
                 end.result.map(Bytes::as_ref),
             ],
         )?;
-        let error_bytes = end
-            .error
-            .map_or(job.error_bytes, |error| error.len() as u64);
-        let bytes = job.payload_bytes + error_bytes + end.result.map_or(0, Bytes::len) as u64;
+        let bytes = job.payload_bytes + job.error_bytes + end.result.map_or(0, Bytes::len) as u64;
         let counters = &mut self.queue.counters;
         counters.resize(job.bytes(), bytes);
         counters.add_finished(state, bytes);

@@ -235,7 +235,7 @@ impl QueueTx<'_> {
 }
 
 /// Whether a job holds a slot of its group.
-fn holds_slot(settings: &Settings, job: &JobMeta) -> bool {
+pub(crate) fn holds_slot(settings: &Settings, job: &JobMeta) -> bool {
     let is_held = match settings.group_slot {
         GroupSlot::Run => job.state == JobState::Running,
         GroupSlot::Job => job.lane == HOLDER && !job.state.is_final(),

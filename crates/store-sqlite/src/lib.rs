@@ -18,17 +18,18 @@
 //! # Map
 //!
 //! `file` finds and identifies the file, `owner` refuses files of other users; [`open`] opens it, and
-//! `schema.sql`, `schedule.sql` and `group.sql` define its tables, which `schema` creates and compares; `space` keeps a reserve of the disk free, and
+//! `schema.sql`, `schedule.sql`, `group.sql`, `history.sql`, `error_group.sql` and `holder.sql` define its tables, which `schema` creates and compares; `space` keeps a reserve of the disk free, and
 //! gives space back; `backup` copies the store.
 //! `writer` is the only thread that writes: it batches calls, takes the `write_lock` and commits
 //! them together; `reader` reads; both have a `time_limit`. `wakeup` notifies other processes through
 //! sockets in a `socket_folder`. `transaction` gives a verb its view of one queue with its `stats`, and
 //! `sql` runs a statement, `row` maps a stored job, `lane` orders ready jobs (tests limit the statements: `plans`, `steps`). Each verb has a file:
-//! `enqueue` (and `amend`, `tombstone`), `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`, `schedule`; `group` and `limit` decide
+//! `enqueue` (and `amend`, `tombstone`), `claim` (and `pick`), `renew`, `outcome` (and `lease`), `change`, `schedule`, `history`; `group` and `limit` decide
 //! what a claim may start; `reap`, `finish`,
-//! `maintenance` and `audit` run without a request for a particular job. `read` serves readers,
-//! `workers` is the registry, `store` implements the contract by running each `verb` in a transaction, `error` maps errors of SQLite.
+//! `maintenance` and `audit` run without a request for a particular job. `read` and `explain` serve readers,
+//! `workers` is the registry, `actions` the log of operator actions, `store` implements the contract by running each `verb` in a transaction, `error` maps errors of SQLite.
 
+mod actions;
 mod amend;
 mod audit;
 mod backup;
@@ -38,9 +39,12 @@ mod claim;
 mod dump;
 mod enqueue;
 mod error;
+mod errors;
+mod explain;
 mod file;
 mod finish;
 mod group;
+mod history;
 mod lane;
 mod lease;
 mod limit;
@@ -52,6 +56,7 @@ mod owner;
 mod pick;
 #[cfg(test)]
 mod plans;
+mod progress;
 mod read;
 mod reader;
 mod reap;

@@ -18,6 +18,7 @@ impl QueueTx<'_> {
         let expired = self.expire_due(limit)?;
         let (pruned, forgotten) = self.prune(limit)?;
         self.forget_groups(self.now.us)?;
+        self.sample(None)?;
         Ok(Maintained {
             instants,
             promoted,
@@ -56,7 +57,7 @@ impl QueueTx<'_> {
                 _ => Some(job),
             };
             if let Some(job) = job {
-                self.end_dead(&job, Reason::Expired, None)?;
+                self.end_dead(&job, Reason::Expired)?;
             }
         }
         Ok(expired)

@@ -1,17 +1,15 @@
 //! complete, fail, release, snooze: valid only with the current token; a repeated call gets the
 //! same reply.
 
-use rusqlite::params;
 use windlass_core::OutcomeStatus::{self, Cancelled, Completed, Dead, Released, Retrying, Snoozed};
 use windlass_core::limits::truncate_message;
-use windlass_core::store::{Completion, Failure, Snooze, SnoozeScope};
+use windlass_core::store::{AttemptEnd, Completion, Failure, Snooze, SnoozeScope};
 use windlass_core::{ClaimRequest, JobLease, Result};
 
 use crate::claim::ClaimStep;
 use crate::error::TxResult;
 use crate::finish::FastPath;
 use crate::row::JobMeta;
-use crate::sql::Sql;
 use crate::transaction::QueueTx;
 
 impl QueueTx<'_> {
@@ -58,30 +56,24 @@ impl QueueTx<'_> {
     }
 
     fn fail_one(&mut self, mut job: JobMeta, failure: &Failure) -> TxResult<OutcomeStatus> {
+        self.queue.counters.failed += 1;
         let policy = job.policy()?;
         let error = truncate_message(&failure.error);
+        self.record_attempt(&mut job, AttemptEnd::Failed, Some(error))?;
+        self.count_error(&job, error)?;
         match failure.retry.next_due(&policy, job.attempt, self.now) {
             Ok(due) => {
                 self.leave_claim(&job, Retrying)?;
-                self.note_error(&job, error)?;
                 job.attempt += 1;
                 self.make_scheduled(&job, due.as_ms())?;
                 Ok(Retrying)
             }
             Err(reason) => {
                 self.leave_claim(&job, Dead)?;
-                self.end_dead(&job, reason, Some(error))?;
+                self.end_dead(&job, reason)?;
                 Ok(Dead)
             }
         }
-    }
-
-    fn note_error(&mut self, job: &JobMeta, error: &str) -> TxResult<()> {
-        let counters = &mut self.queue.counters;
-        counters.resize(job.error_bytes, error.len() as u64);
-        let sql = "UPDATE job SET error = ?2 WHERE key = ?1";
-        self.db.run(sql, params![job.key, error])?;
-        Ok(())
     }
 
     pub(crate) fn release(&mut self, leases: &[JobLease]) -> TxResult<Vec<OutcomeStatus>> {

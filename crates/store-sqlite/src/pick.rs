@@ -157,7 +157,7 @@ impl QueueTx<'_> {
             return Ok(false);
         }
         if let Some(job) = JobMeta::first(self.db, "key = ?1", [picked.key])? {
-            self.end_dead(&job, Reason::Expired, None)?;
+            self.end_dead(&job, Reason::Expired)?;
         }
         Ok(true)
     }

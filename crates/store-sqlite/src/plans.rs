@@ -43,7 +43,7 @@ pub(crate) fn record_statements(mut db: Connection) -> Connection {
 }
 
 /// Tables that grow with the backlog or with recently finished jobs.
-const GROWING: [&str; 9] = [
+const GROWING: [&str; 10] = [
     "job",
     "large_payload",
     "lease",
@@ -53,6 +53,7 @@ const GROWING: [&str; 9] = [
     "tombstone",
     "schedule",
     "job_group",
+    "history",
 ];
 
 /// The steps of a query plan whose cost grows with the backlog.
@@ -155,6 +156,9 @@ async fn run_everything(store: &SqliteStore, clock: &ManualClock) -> Result<()> 
         store.claim(&q, ClaimRequest::single(1)).await?;
         clock.advance(Duration::from_secs(100_000));
     }
+    // The clock is set back, which deletes rows of the history.
+    clock.step_back(Duration::from_secs(90));
+    store.maintain(&q, 100).await?;
     schedules(store, &q, clock).await?;
     limits::run(store, clock).await?;
     groups::run(store, clock).await?;
@@ -258,7 +262,7 @@ async fn change(store: &SqliteStore, q: &QueueName, running: &JobLease) -> Resul
     let all = |state| {
         Target::Filter(Filter {
             state: Some(state),
-            kind: None,
+            ..Filter::default()
         })
     };
     store
@@ -323,12 +327,25 @@ async fn schedules(store: &SqliteStore, q: &QueueName, clock: &ManualClock) -> R
     Ok(())
 }
 
+/// Explains jobs in every state.
+async fn explain_all(store: &SqliteStore, q: &QueueName) -> Result<()> {
+    for job in store.list(q, &Filter::default(), None, 100).await?.items {
+        store.explain(q, &job.id).await?;
+    }
+    Ok(())
+}
+
 async fn read(store: &SqliteStore, q: &QueueName) -> Result<()> {
     store.stats(q).await?;
+    store.history(q, 60).await?;
     store.get(q, &JobId::new("job 31")?).await?;
+    explain_all(store, q).await?;
     let states = JobState::ALL.iter().copied().map(Some);
     for state in states.chain([None]) {
-        let filter = Filter { state, kind: None };
+        let filter = Filter {
+            state,
+            ..Filter::default()
+        };
         let page = store.list(q, &filter, None, 2).await?;
         store.list(q, &filter, page.next, 2).await?;
     }

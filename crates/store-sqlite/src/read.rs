@@ -6,14 +6,16 @@
 use std::path::Path;
 
 use rusqlite::{Connection, params};
-use windlass_core::store::{Cursor, Page, Stats};
+use windlass_core::filter::SearchBudget;
+use windlass_core::limits::SEARCH_JOBS_MAX;
+use windlass_core::store::{Cursor, JobPage, Stats};
 use windlass_core::time::Now;
 use windlass_core::{Error, Filter, Job, JobId, JobState, Priority, QueueName, Timestamp};
 
 use crate::error::TxResult;
 use crate::group;
 use crate::lane;
-use crate::row::{self, Blobs, state_number};
+use crate::row::{self, Blobs, JobMeta, state_number};
 use crate::schedule;
 use crate::sql::Sql;
 use crate::transaction::QueueRow;
@@ -27,10 +29,20 @@ pub(crate) fn queues(db: &Connection) -> TxResult<Vec<QueueName>> {
 }
 
 pub(crate) fn get(db: &Connection, name: &QueueName, id: &JobId) -> TxResult<Option<Job>> {
+    Ok(find(db, name, id, Blobs::Read)?.map(|(_, job)| job))
+}
+
+/// A job with the end of its lease.
+pub(crate) fn find(
+    db: &Connection,
+    name: &QueueName,
+    id: &JobId,
+    blobs: Blobs,
+) -> TxResult<Option<(JobMeta, Job)>> {
     let condition = "queue = (SELECT key FROM queue WHERE name = ?1) AND id = ?2";
     let params = [name.as_str(), id.as_str()];
-    let found = row::select_jobs(db, name, Blobs::Read, condition, params)?;
-    let Some((_, mut job)) = found.into_iter().next() else {
+    let found = row::select_jobs(db, name, blobs, condition, params)?;
+    let Some((meta, mut job)) = found.into_iter().next() else {
         return Ok(None);
     };
     if let Some(token) = job.token {
@@ -39,7 +51,7 @@ pub(crate) fn get(db: &Connection, name: &QueueName, id: &JobId) -> TxResult<Opt
         let until = db.value::<u64>(lease, params![name.as_str(), row::sql_number(token)])?;
         job.lease_until = until.map(Timestamp::from_ms);
     }
-    Ok(Some(job))
+    Ok(Some((meta, job)))
 }
 
 pub(crate) fn list(
@@ -48,54 +60,83 @@ pub(crate) fn list(
     filter: &Filter,
     from: Option<&Cursor>,
     limit: usize,
-) -> TxResult<Page<Job>> {
+    clock_us: u64,
+) -> TxResult<JobPage<Job>> {
     let Some(queue) = QueueRow::find(db, name)? else {
-        return Ok(Page {
-            items: Vec::new(),
-            next: None,
-        });
+        return Ok(JobPage::default());
     };
-    let ids = page(db, &queue, filter, from, limit)?;
+    let now = Now::guard(queue.mark_us, clock_us).ms();
+    let ids = page(db, &queue, filter, from, limit, now)?;
     let mut items = Vec::with_capacity(ids.items.len());
     for id in &ids.items {
-        let condition = "queue = ?1 AND id = ?2";
-        let params = params![queue.key, id.as_str()];
-        let found = row::select_jobs(db, name, Blobs::Skip, condition, params)?;
-        items.extend(found.into_iter().map(|(_, job)| job));
+        items.extend(job(db, &queue, id, Blobs::Skip)?);
     }
-    Ok(Page {
+    Ok(JobPage {
         items,
         next: ids.next,
+        scanned: ids.scanned,
     })
 }
 
-/// One page of the ids that match a filter. Reads up to `limit` rows of its index.
+fn job(db: &Connection, queue: &QueueRow, id: &JobId, blobs: Blobs) -> TxResult<Option<Job>> {
+    let (condition, params) = ("queue = ?1 AND id = ?2", params![queue.key, id.as_str()]);
+    let found = row::select_jobs(db, &queue.name, blobs, condition, params)?;
+    Ok(found.into_iter().next().map(|(_, job)| job))
+}
+
+/// One page of the ids that match a filter. Reads up to `limit` rows of the index of its state, or as many as a search
+/// may examine.
 pub(crate) fn page(
     db: &Connection,
     queue: &QueueRow,
     filter: &Filter,
     from: Option<&Cursor>,
     limit: usize,
-) -> TxResult<Page<JobId>> {
+    now: Timestamp,
+) -> TxResult<JobPage<JobId>> {
     let from = Position::read(from)?;
-    let seen = match filter.state {
-        Some(JobState::Running) => running(db, queue, &from, limit)?,
-        Some(JobState::Pending) => pending(db, queue, &from, limit)?,
-        Some(JobState::Ready) => ready(db, queue, &from, limit)?,
-        state => indexed(db, queue, state, &from, limit)?,
+    let rows = if filter.is_search() {
+        SEARCH_JOBS_MAX
+    } else {
+        limit
     };
-    let next = seen
-        .last()
-        .filter(|_| seen.len() >= limit)
-        .map(|(position, _)| position.write());
+    let seen = match filter.state {
+        Some(JobState::Running) => running(db, queue, &from, rows)?,
+        Some(JobState::Pending) => pending(db, queue, &from, rows)?,
+        Some(JobState::Ready) => ready(db, queue, &from, rows)?,
+        state => indexed(db, queue, state, &from, rows)?,
+    };
+    let blobs = if filter.reads_payloads() {
+        Blobs::Payload
+    } else {
+        Blobs::Skip
+    };
     let wanted = filter.kind.as_ref().map(|kind| kind.as_str());
-    let matches =
-        |kind: &Option<String>| wanted.is_none_or(|wanted| kind.as_deref() == Some(wanted));
-    let matching = seen.into_iter().filter(|(_, kind)| matches(kind));
-    let items = matching
-        .map(|(position, _)| row::job_id(position.job_id()))
-        .collect::<TxResult<_>>()?;
-    Ok(Page { items, next })
+    let mut budget = SearchBudget::default();
+    let mut page = JobPage::default();
+    for (position, kind) in &seen {
+        let id = row::job_id(position.job_id())?;
+        let mut is_match = wanted.is_none_or(|wanted| kind.as_deref() == Some(wanted));
+        let mut bytes = 0;
+        if is_match && filter.reads_jobs() {
+            let job = job(db, queue, &id, blobs)?;
+            is_match = job.as_ref().is_some_and(|job| filter.matches(job, now));
+            bytes = job
+                .and_then(|job| job.payload)
+                .map_or(0, |bytes| bytes.len());
+        }
+        budget.spend(bytes);
+        if is_match {
+            page.items.push(id);
+        }
+        if page.items.len() == limit || budget.rest() == 0 {
+            let has_more = budget.jobs() < seen.len() || seen.len() >= rows;
+            page.next = has_more.then(|| position.write());
+            break;
+        }
+    }
+    page.scanned = budget.jobs();
+    Ok(page)
 }
 
 /// A position in a listing: two numbers whose meaning depends on the index, and an id. The group of a ready job and a

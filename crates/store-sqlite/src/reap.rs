@@ -2,7 +2,7 @@
 
 use rusqlite::{Params, params};
 use windlass_core::limits::{PAGE, REAP_SCAN_MAX};
-use windlass_core::store::{Owner, Reason, Requeue};
+use windlass_core::store::{AttemptEnd, Owner, Reason, Requeue};
 use windlass_core::{BootId, JobLease, OutcomeStatus, Token};
 
 use crate::error::TxResult;
@@ -204,9 +204,10 @@ impl QueueTx<'_> {
         for mut job in held {
             if job.accepted_at.is_some() && !job.cancel_requested {
                 job.expiries += 1;
+                self.record_attempt(&mut job, AttemptEnd::Expired, None)?;
                 if claim.size == 1 && job.expiries >= self.queue.settings.poison_after {
                     self.leave_claim(&job, OutcomeStatus::LeaseLost)?;
-                    self.end_dead(&job, Reason::Poison, None)?;
+                    self.end_dead(&job, Reason::Poison)?;
                     continue;
                 }
             }

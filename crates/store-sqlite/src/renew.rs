@@ -9,6 +9,7 @@ use windlass_core::time::as_ms;
 use windlass_core::{JobId, JobLease, OutcomeStatus, Renewal, Token};
 
 use crate::error::TxResult;
+use crate::progress;
 use crate::reap::ClaimRow;
 use crate::row;
 use crate::sql::Sql;
@@ -139,7 +140,7 @@ impl QueueTx<'_> {
         let Some(job) = self.leased(lease)? else {
             return Ok(LeaseStatus::Lost);
         };
-        let progress = row::write_progress(fraction.get(), self.now_ms(), message);
+        let progress = progress::write(fraction.get(), self.now_ms(), message);
         let sql = "UPDATE job SET progress = ?2 WHERE key = ?1";
         self.db.run(sql, params![job.key, progress])?;
         self.changed();

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use rusqlite::{Connection, Params, Row};
+use windlass_core::attempt::StoredErrors;
 use windlass_core::limits::FUTURE_MAX;
-use windlass_core::store::{
-    Fraction, GroupName, Headers, Kind, Progress, Reason, UniqueKey, UniqueUntil,
-};
+use windlass_core::store::{GroupName, Headers, Kind, Reason, UniqueKey, UniqueUntil};
 use windlass_core::time::as_ms;
 use windlass_core::{
     BootId, Bytes, Due, Job, JobId, JobState, Priority, QueueName, RetryPolicy, ScheduleName,
@@ -14,6 +13,7 @@ use windlass_core::{
 };
 
 use crate::error::{TxError, TxResult};
+use crate::progress;
 use crate::sql::Sql;
 
 /// Payloads up to this size are stored in the job's row.
@@ -145,6 +145,7 @@ const OTHER_COLUMNS: &str = "started_at, finished_at, worker, kind, timeout_ms, 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blobs {
     Read,
+    Payload,
     Skip,
 }
 
@@ -158,13 +159,17 @@ pub(crate) fn select_jobs(
 ) -> TxResult<Vec<(JobMeta, Job)>> {
     let last = match blobs {
         Blobs::Read => "result, payload",
+        Blobs::Payload => "NULL, payload",
         Blobs::Skip => "NULL, NULL",
     };
     let sql = format!("SELECT {META_COLUMNS}, {OTHER_COLUMNS}, {last} FROM job WHERE {condition}");
     db.rows(&sql, params, |row| {
         let meta = JobMeta::read(row)?;
         let mut job = read_job(row, &meta, queue)?;
-        if blobs == Blobs::Read {
+        if blobs != Blobs::Read {
+            job.attempts.clear();
+        }
+        if blobs != Blobs::Skip {
             job.result = row.get::<_, Option<Vec<u8>>>(33)?.map(Bytes::from);
             job.payload = Some(payload(db, meta.key, row.get(34)?)?);
         }
@@ -187,6 +192,7 @@ fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
     let time = |index: usize| -> TxResult<Option<Timestamp>> {
         Ok(row.get::<_, Option<u64>>(index)?.map(Timestamp::from_ms))
     };
+    let errors = StoredErrors::read(row.get::<_, Option<String>>(32)?.as_deref());
     Ok(Job {
         id: meta.id.clone(),
         queue: queue.clone(),
@@ -215,9 +221,10 @@ fn read_job(row: &Row<'_>, meta: &JobMeta, queue: &QueueName) -> TxResult<Job> {
         retry: meta.policy()?,
         timeout: row.get::<_, Option<u64>>(28)?.map(Duration::from_millis),
         headers: read_headers(row, 29)?,
-        progress: optional(row, 30, "progress", parse_progress)?,
+        progress: optional(row, 30, "progress", progress::parse)?,
         reason: optional(row, 31, "reason", Reason::from_text)?,
-        error: row.get(32)?,
+        error: errors.error,
+        attempts: errors.attempts,
         result: None,
         payload: None,
     })
@@ -378,28 +385,12 @@ fn parse_headers(text: &str) -> Option<Headers> {
     Some(headers)
 }
 
-pub(crate) fn write_progress(fraction: f64, at_ms: u64, message: Option<&str>) -> String {
-    match message {
-        Some(message) => format!("{fraction} {at_ms} {message}"),
-        None => format!("{fraction} {at_ms}"),
-    }
-}
-
-fn parse_progress(text: &str) -> Option<Progress> {
-    let mut fields = text.splitn(3, ' ');
-    Some(Progress {
-        fraction: Fraction::new(fields.next()?.parse().ok()?).ok()?,
-        at: Timestamp::from_ms(fields.next()?.parse().ok()?),
-        message: fields.next().map(str::to_owned),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn policies_headers_and_progress_are_read_back_as_written() {
+    fn policies_and_headers_are_read_back_as_written() {
         let policy = RetryPolicy::fixed(Duration::from_millis(7))
             .max_attempts(3)
             .until(Due::At(Timestamp::from_ms(99)));
@@ -416,10 +407,5 @@ mod tests {
             parse_headers(&write_headers(&headers).unwrap()).unwrap(),
             headers
         );
-
-        let progress =
-            parse_progress(&write_progress(0.1, 5, Some("two words\nand a line"))).unwrap();
-        assert_eq!(progress.message.as_deref(), Some("two words\nand a line"));
-        assert!((progress.fraction.get() - 0.1).abs() < f64::EPSILON);
     }
 }

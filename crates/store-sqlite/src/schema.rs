@@ -13,33 +13,54 @@ use crate::file::SCHEMA_VERSION;
 pub(crate) const SCHEMA: &str = concat!(
     include_str!("schema.sql"),
     include_str!("schedule.sql"),
-    include_str!("group.sql")
+    include_str!("group.sql"),
+    include_str!("history.sql"),
+    include_str!("error_group.sql"),
+    include_str!("holder.sql"),
+    include_str!("action.sql")
 );
 
-/// What version 2 adds to version 1, and what removes it again.
-const UPGRADE: &str = concat!(
-    "ALTER TABLE queue ADD COLUMN fires_at INTEGER;
-     ALTER TABLE queue ADD COLUMN rate_next_us INTEGER NOT NULL DEFAULT 0;
-     ALTER TABLE job ADD COLUMN unique_for_ms INTEGER;
-     ALTER TABLE tombstone ADD COLUMN job TEXT;
-     ALTER TABLE tombstone ADD COLUMN reply TEXT;
-     ALTER TABLE job ADD COLUMN group_name TEXT;
-     DROP INDEX job_ready;
-     UPDATE job SET lane = lane + 2 * (priority - 5) WHERE state = 1 AND priority <> 5;
-     CREATE INDEX job_ready ON job (queue, group_name, lane, position) WHERE state = 1;",
-    include_str!("schedule.sql"),
-    include_str!("group.sql"),
-);
-const DOWNGRADE: &str = "ALTER TABLE queue DROP COLUMN fires_at;
-    ALTER TABLE queue DROP COLUMN rate_next_us;
-    ALTER TABLE job DROP COLUMN unique_for_ms;
-    ALTER TABLE tombstone DROP COLUMN job;
-    ALTER TABLE tombstone DROP COLUMN reply;
-    DROP INDEX job_ready;
-    ALTER TABLE job DROP COLUMN group_name;
-    CREATE INDEX job_ready ON job (queue, priority, lane, position) WHERE state = 1;
-    DROP TABLE schedule;
-    DROP TABLE job_group;";
+/// What each version adds to the one before, and what removes it again: first version 2.
+const UPGRADES: [(&str, &str); 2] = [
+    (
+        concat!(
+            "ALTER TABLE queue ADD COLUMN fires_at INTEGER;
+             ALTER TABLE queue ADD COLUMN rate_next_us INTEGER NOT NULL DEFAULT 0;
+             ALTER TABLE job ADD COLUMN unique_for_ms INTEGER;
+             ALTER TABLE tombstone ADD COLUMN job TEXT;
+             ALTER TABLE tombstone ADD COLUMN reply TEXT;
+             ALTER TABLE job ADD COLUMN group_name TEXT;
+             DROP INDEX job_ready;
+             UPDATE job SET lane = lane + 2 * (priority - 5) WHERE state = 1 AND priority <> 5;
+             CREATE INDEX job_ready ON job (queue, group_name, lane, position) WHERE state = 1;",
+            include_str!("schedule.sql"),
+            include_str!("group.sql"),
+        ),
+        "ALTER TABLE queue DROP COLUMN fires_at;
+         ALTER TABLE queue DROP COLUMN rate_next_us;
+         ALTER TABLE job DROP COLUMN unique_for_ms;
+         ALTER TABLE tombstone DROP COLUMN job;
+         ALTER TABLE tombstone DROP COLUMN reply;
+         DROP INDEX job_ready;
+         ALTER TABLE job DROP COLUMN group_name;
+         CREATE INDEX job_ready ON job (queue, priority, lane, position) WHERE state = 1;
+         DROP TABLE schedule;
+         DROP TABLE job_group;",
+    ),
+    (
+        concat!(
+            include_str!("history.sql"),
+            include_str!("error_group.sql"),
+            include_str!("holder.sql"),
+            include_str!("action.sql")
+        ),
+        "DROP TABLE history;
+         DROP TABLE open_minute;
+         DROP TABLE error_group;
+         DROP INDEX job_holder;
+         DROP TABLE action;",
+    ),
+];
 
 /// The definition of each object, by type and name.
 type Schema = BTreeMap<(String, String), String>;
@@ -53,10 +74,10 @@ pub(crate) fn is_old(db: &Connection) -> rusqlite::Result<bool> {
 /// from then on.
 pub(crate) fn upgrade(db: &mut Connection) -> rusqlite::Result<()> {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if is_old(&tx)? {
-        tx.execute_batch(UPGRADE)?;
-        tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    for (upgrade, _) in &UPGRADES[upgraded(version(&tx)?)..] {
+        tx.execute_batch(upgrade)?;
     }
+    tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     tx.commit()
 }
 
@@ -69,7 +90,7 @@ pub(crate) fn refuse_different(db: &Connection) -> TxResult<()> {
     // One snapshot: another process may upgrade the store meanwhile.
     let snapshot = db.unchecked_transaction()?;
     let found = read(&snapshot)?;
-    let expected = expected(is_old(&snapshot)?)?;
+    let expected = expected(version(&snapshot)?)?;
     if found == *expected {
         return Ok(());
     }
@@ -88,17 +109,25 @@ pub(crate) fn refuse_different(db: &Connection) -> TxResult<()> {
     Err(TxError::Damaged(what))
 }
 
-/// The schema of a new store, or of version 1.
-fn expected(is_old: bool) -> rusqlite::Result<&'static Schema> {
-    static EXPECTED: [OnceLock<Schema>; 2] = [OnceLock::new(), OnceLock::new()];
-    let expected = &EXPECTED[usize::from(is_old)];
+/// How many upgrades a version contains. Callers refuse newer versions.
+fn upgraded(version: i64) -> usize {
+    let upgrades = usize::try_from(version - 1).unwrap_or_default();
+    upgrades.min(UPGRADES.len())
+}
+
+/// The schema of a version.
+fn expected(version: i64) -> rusqlite::Result<&'static Schema> {
+    static EXPECTED: [OnceLock<Schema>; UPGRADES.len() + 1] =
+        [const { OnceLock::new() }; UPGRADES.len() + 1];
+    let upgraded = upgraded(version);
+    let expected = &EXPECTED[upgraded];
     if let Some(schema) = expected.get() {
         return Ok(schema);
     }
     let db = Connection::open_in_memory()?;
     db.execute_batch(SCHEMA)?;
-    if is_old {
-        db.execute_batch(DOWNGRADE)?;
+    for (_, downgrade) in UPGRADES[upgraded..].iter().rev() {
+        db.execute_batch(downgrade)?;
     }
     let schema = read(&db)?;
     Ok(expected.get_or_init(|| schema))

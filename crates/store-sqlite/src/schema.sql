@@ -1,4 +1,4 @@
--- The embedded store, version 2. One row per job with one state column, so a job cannot be in two
+-- The embedded store, version 3. One row per job with one state column, so a job cannot be in two
 -- states at once. Times are milliseconds since 1970 on the store's clock.
 
 CREATE TABLE queue (
@@ -44,7 +44,7 @@ CREATE TABLE job (
     headers       TEXT,              -- name:value lines
     progress      TEXT,              -- fraction, time, message
     reason        TEXT,
-    error         TEXT,
+    error         TEXT,              -- the last error and a record of attempts, see StoredErrors in core
     result        BLOB,
     payload_bytes INTEGER NOT NULL,
     payload       BLOB,              -- NULL if it is in large_payload

@@ -41,6 +41,10 @@ pub(crate) struct Counters {
     pub(crate) ungrouped_turn: u64,
     /// Until when a snooze lets the queue rest. Not a column: that would cost every call.
     pub(crate) resting_until: u64,
+    /// Attempts failed since the queue was created.
+    pub(crate) failed: u64,
+    /// The second of the last sample of the history, so that a claim need not read it.
+    pub(crate) sampled_s: u64,
 }
 
 /// Finished jobs of one state.
@@ -70,6 +74,7 @@ impl Counters {
             .chain([&mut self.grouped_ready, &mut self.grouped_running])
             .chain([&mut self.turn, &mut self.ungrouped_turn])
             .chain([&mut self.resting_until])
+            .chain([&mut self.failed, &mut self.sampled_s])
     }
 
     /// Adds the difference between counted and stored values of an earlier snapshot.

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use windlass_core::action;
 use windlass_core::limits::{Limits, SCAN_PAGE, truncate_message};
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
-    GroupRecord, Heartbeat, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill,
-    Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats,
-    Watch, WorkerCommand, WorkerRecord,
+    Action, ActionRecord, Audited, Changes, Completed, Completion, Cursor, ErrorGroup, Explanation,
+    Failure, Fingerprint, Fraction, GroupChange, GroupName, GroupRecord, Heartbeat, HistoryRow,
+    JobPage, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run,
+    ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch,
+    WorkerCommand, WorkerRecord,
 };
 use windlass_core::wait;
 use windlass_core::{
@@ -17,9 +19,13 @@ use windlass_core::{
 };
 
 use crate::SqliteStore;
-use crate::audit::{self, AuditStage};
+use crate::actions;
+use crate::audit::AuditStage;
 use crate::claim::ClaimStep;
+use crate::errors;
+use crate::explain;
 use crate::group;
+use crate::history;
 use crate::read;
 use crate::schedule;
 use crate::transaction::QueueRow;
@@ -99,9 +105,8 @@ impl Store for SqliteStore {
         completions: Vec<Completion>,
         next: Option<ClaimRequest>,
     ) -> Result<Completed> {
-        self.options
-            .limits
-            .check_completions(&completions, next.as_ref())?;
+        let limits = &self.options.limits;
+        limits.check_completions(&completions, next.as_ref())?;
         let request = next.clone();
         let completed = self.on_queue(queue, move |tx| tx.complete(&completions, request.as_ref()));
         let (statuses, step) = completed.await??;
@@ -162,23 +167,7 @@ impl Store for SqliteStore {
         if !matches!(stage, AuditStage::Stats) {
             return self.on_queue(queue, move |tx| tx.audit(&stage)).await;
         }
-        let name = queue.clone();
-        let mut audited = Audited::default();
-        if let Some(wrong) = self
-            .long_read(move |db| audit::wrong_stats(db, &name))
-            .await?
-        {
-            let repair = self.on_queue(queue, move |tx| Ok(tx.repair_stats(&wrong)));
-            audited.repairs.push(repair.await?);
-        }
-        let name = queue.clone();
-        let wrong = self.long_read(move |db| group::wrong_groups(db, &name));
-        let wrong = wrong.await?;
-        if !wrong.is_empty() {
-            let repairs = self.on_queue(queue, move |tx| tx.repair_groups(&wrong));
-            audited.repairs.extend(repairs.await?);
-        }
-        Ok(audited)
+        self.audit_stats(queue).await
     }
 
     async fn set_paused(&self, queue: &QueueName, is_paused: bool) -> Result<()> {
@@ -195,11 +184,8 @@ impl Store for SqliteStore {
     }
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
-        let name = queue.clone();
-        let found = self
-            .reader
-            .read(move |db| QueueRow::find(db, &name))
-            .await?;
+        let found = self.read_queue(queue, |db, name, _| QueueRow::find(db, name));
+        let found = found.await?;
         Ok(found.map(|queue| queue.settings).unwrap_or_default())
     }
 
@@ -218,16 +204,30 @@ impl Store for SqliteStore {
     }
 
     async fn stats(&self, queue: &QueueName) -> Result<Option<Stats>> {
-        let (name, path) = (queue.clone(), self.path.clone());
-        let clock_us = self.options.clock.now_us();
-        self.reader
-            .read(move |db| read::stats(db, &path, &name, clock_us))
+        let path = self.path.clone();
+        self.read_queue(queue, move |db, name, at| read::stats(db, &path, name, at))
             .await
     }
 
+    async fn history(&self, queue: &QueueName, minutes: u32) -> Result<Vec<HistoryRow>> {
+        self.read_queue(queue, move |db, name, at| {
+            history::read(db, name, minutes, at)
+        })
+        .await
+    }
+
     async fn get(&self, queue: &QueueName, id: &JobId) -> Result<Option<Job>> {
-        let (name, id) = (queue.clone(), id.clone());
-        self.reader.read(move |db| read::get(db, &name, &id)).await
+        let id = id.clone();
+        self.read_queue(queue, move |db, name, _| read::get(db, name, &id))
+            .await
+    }
+
+    async fn explain(&self, queue: &QueueName, id: &JobId) -> Result<Option<Explanation>> {
+        let id = id.clone();
+        self.read_queue(queue, move |db, name, at| {
+            explain::explain(db, name, &id, at)
+        })
+        .await
     }
 
     async fn list(
@@ -236,12 +236,12 @@ impl Store for SqliteStore {
         filter: &Filter,
         from: Option<Cursor>,
         limit: usize,
-    ) -> Result<Page<Job>> {
-        let (name, filter) = (queue.clone(), filter.clone());
-        let limit = limit.clamp(1, SCAN_PAGE);
-        self.reader
-            .read(move |db| read::list(db, &name, &filter, from.as_ref(), limit))
-            .await
+    ) -> Result<JobPage<Job>> {
+        filter.check()?;
+        let (filter, limit) = (filter.clone(), limit.clamp(1, SCAN_PAGE));
+        let list =
+            move |db: &_, name: &_, at| read::list(db, name, &filter, from.as_ref(), limit, at);
+        self.read_queue(queue, list).await
     }
 
     async fn put_schedule(
@@ -291,9 +291,8 @@ impl Store for SqliteStore {
         queue: &QueueName,
         name: &ScheduleName,
     ) -> Result<Option<ScheduleRecord>> {
-        let (queue, name) = (queue.clone(), name.clone());
-        self.reader
-            .read(move |db| schedule::get(db, &queue, &name))
+        let name = name.clone();
+        self.read_queue(queue, move |db, queue, _| schedule::get(db, queue, &name))
             .await
     }
 
@@ -303,10 +302,8 @@ impl Store for SqliteStore {
         from: Option<Cursor>,
         limit: usize,
     ) -> Result<Page<ScheduleRecord>> {
-        let queue = queue.clone();
-        self.reader
-            .read(move |db| schedule::list(db, &queue, from.as_ref(), limit))
-            .await
+        let list = move |db: &_, name: &_, _| schedule::list(db, name, from.as_ref(), limit);
+        self.read_queue(queue, list).await
     }
 
     async fn set_group(
@@ -321,10 +318,8 @@ impl Store for SqliteStore {
     }
 
     async fn group(&self, queue: &QueueName, group: &GroupName) -> Result<Option<GroupRecord>> {
-        let (queue, name) = (queue.clone(), group.clone());
-        let clock_us = self.options.clock.now_us();
-        self.reader
-            .read(move |db| group::get(db, &queue, &name, clock_us))
+        let group = group.clone();
+        self.read_queue(queue, move |db, name, at| group::get(db, name, &group, at))
             .await
     }
 
@@ -334,11 +329,17 @@ impl Store for SqliteStore {
         from: Option<Cursor>,
         limit: usize,
     ) -> Result<Page<GroupRecord>> {
-        let queue = queue.clone();
         let from = from.map(|from| GroupName::new(from.0)).transpose()?;
-        let clock_us = self.options.clock.now_us();
-        self.reader
-            .read(move |db| group::list(db, &queue, from.as_ref(), limit, clock_us))
+        let list = move |db: &_, name: &_, at| group::list(db, name, from.as_ref(), limit, at);
+        self.read_queue(queue, list).await
+    }
+
+    async fn error_groups(&self, queue: &QueueName) -> Result<Vec<ErrorGroup>> {
+        self.read_queue(queue, errors::groups).await
+    }
+
+    async fn clear_error_group(&self, queue: &QueueName, group: Fingerprint) -> Result<bool> {
+        self.on_queue(queue, move |tx| tx.clear_error_group(group))
             .await
     }
 
@@ -369,9 +370,20 @@ impl Store for SqliteStore {
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         let clock_us = self.options.clock.now_us();
-        self.reader
-            .read(move |db| workers::list(db, clock_us))
-            .await
+        let list = self.reader.read(move |db| workers::list(db, clock_us));
+        list.await
+    }
+
+    async fn log_action(&self, action: Action) -> Result<()> {
+        let action = action.cleaned();
+        self.write(move |tx| tx.log_action(&action)).await
+    }
+
+    async fn actions(&self, from: Option<Cursor>, limit: usize) -> Result<Page<ActionRecord>> {
+        let before = from.map(|from| action::read_cursor(&from.0)).transpose()?;
+        let limit = limit.clamp(1, action::ACTIONS_PAGE);
+        let list = self.reader.read(move |db| actions::list(db, before, limit));
+        list.await
     }
 
     async fn watch(&self, queues: &[QueueName]) -> Result<Box<dyn Watch>> {

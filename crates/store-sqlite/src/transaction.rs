@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rusqlite::{Connection, params};
+use windlass_core::history::OpenMinute;
 use windlass_core::notification::Notification;
 use windlass_core::store::{GroupName, QueueDeletion, Setting, Settings};
 use windlass_core::time::Now;
@@ -14,6 +15,7 @@ use windlass_core::{JobId, JobState, QueueName, ScheduleName, Token};
 
 use crate::error::{TxError, TxResult};
 use crate::group::GroupRow;
+use crate::history;
 use crate::schedule::LoadedSchedule;
 use crate::sql::Sql;
 use crate::stats::Counters;
@@ -151,7 +153,7 @@ impl<'a> Tx<'a> {
     /// Creates the queue unless it exists.
     pub(crate) fn create_queue(&mut self, name: &QueueName) -> TxResult<()> {
         let index = self.load(name)?;
-        if self.queues[index].key == NOT_STORED {
+        if !self.queues[index].is_stored() {
             self.queues[index] = QueueRow::create(self.db, name)?;
         }
         Ok(())
@@ -179,6 +181,9 @@ impl<'a> Tx<'a> {
             "departure",
             "tombstone",
             "job_group",
+            "history",
+            "open_minute",
+            "error_group",
         ] {
             let sql = format!("DELETE FROM {table} WHERE queue = ?1");
             self.db.run(&sql, [key])?;
@@ -207,7 +212,7 @@ impl<'a> Tx<'a> {
         for queue in self
             .queues
             .iter()
-            .filter(|queue| queue.is_dirty && queue.key != NOT_STORED)
+            .filter(|queue| queue.is_dirty && queue.is_stored())
         {
             queue.save(self.db)?;
         }
@@ -277,7 +282,13 @@ impl QueueRow {
             params![name.as_str(), queue.counters.write()],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
+        let open = OpenMinute::default().write();
+        db.run(history::WRITE_OPEN, params![queue.key, open])?;
         Ok(queue)
+    }
+
+    pub(crate) const fn is_stored(&self) -> bool {
+        self.key != NOT_STORED
     }
 
     fn save(&self, db: &Connection) -> TxResult<()> {

@@ -1,5 +1,6 @@
-//! Runs a verb in one transaction of the writer.
+//! Runs a verb in one transaction of the writer, or reads in one snapshot.
 
+use rusqlite::Connection;
 use windlass_core::{QueueName, Result};
 
 use crate::SqliteStore;
@@ -13,6 +14,16 @@ impl SqliteStore {
         verb: impl FnMut(&mut Tx<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
         self.writer.write(0, verb).await
+    }
+
+    /// Reads one queue in one snapshot, with the time of the clock in microseconds.
+    pub(crate) async fn read_queue<T: Send + 'static>(
+        &self,
+        queue: &QueueName,
+        read: impl FnOnce(&Connection, &QueueName, u64) -> TxResult<T> + Send + 'static,
+    ) -> Result<T> {
+        let (queue, clock_us) = (queue.clone(), self.options.clock.now_us());
+        self.reader.read(move |db| read(db, &queue, clock_us)).await
     }
 
     /// Runs a verb on one queue in one transaction. A missing queue is empty.

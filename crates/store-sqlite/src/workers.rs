@@ -22,7 +22,7 @@ fn now(db: &Connection, clock_us: u64) -> TxResult<Now> {
 impl Tx<'_> {
     /// Reads the clock for one registry operation and drops workers that have been silent for very
     /// long. If the clock was set far back, `last_seen` times in the future are lowered to now.
-    fn begin_registry(&mut self) -> TxResult<u64> {
+    pub(crate) fn begin_registry(&mut self) -> TxResult<u64> {
         let now = now(self.db, self.clock_us)?;
         self.db.run("UPDATE registry SET mark_us = ?1", [now.us])?;
         let now_ms = now.ms().as_ms();

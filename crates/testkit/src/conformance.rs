@@ -5,6 +5,7 @@
 
 #![expect(missing_docs, reason = "a case is named after the promise it checks")]
 
+pub mod actions;
 pub mod audit;
 pub mod bounds;
 pub mod cancel;
@@ -13,10 +14,13 @@ pub mod clock;
 pub mod dispatch;
 pub mod duplicates;
 pub mod enqueue;
+pub mod errors;
 pub mod expiry;
+pub mod explain;
 pub mod fencing;
 pub mod groups;
 pub mod held_keys;
+pub mod history;
 pub mod lanes;
 pub mod lease;
 pub mod limits;
@@ -31,6 +35,7 @@ pub mod queues;
 pub mod rests;
 pub mod retention;
 pub mod schedules;
+pub mod search;
 pub mod unique;
 pub mod watch;
 pub mod workers;

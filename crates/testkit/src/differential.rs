@@ -17,6 +17,7 @@ use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use windlass_core::dump::QueueDump;
 use windlass_core::{Clock, ManualClock, QueueName, Timestamp};
 use windlass_store_memory::MemoryStore;
 
@@ -39,6 +40,9 @@ const STEPS_PER_DUMP: usize = 20;
 /// With more jobs than this, the queue is emptied. A change by filter must fit into one page, because
 /// the pages of two stores may end at different jobs, and pruning happens between pages.
 const JOBS_MAX: usize = 200;
+
+/// How many jobs are explained at each comparison.
+const EXPLAINED: usize = 8;
 
 /// How many of the last operations a failure shows.
 const STEPS_SHOWN: usize = 20;
@@ -138,7 +142,7 @@ impl Run {
             let expected = operation.apply(self.model.store.as_ref()).await;
             (expected, operation.apply(self.subject.store.as_ref()).await)
         };
-        if expected != actual {
+        if !actual.agrees_with(&expected) {
             self.diverged("the replies differ", &diff::of_replies(&expected, &actual));
         }
         self.coverage
@@ -184,9 +188,28 @@ impl Run {
                 self.diverged("the specification is inconsistent", &problems.join("\n"));
             }
             self.coverage.note_dump(&dump);
+            self.compare_explanations(queue, &dump).await;
             if dump.jobs.len() > JOBS_MAX {
                 self.callers.empty_queue(queue);
             }
+        }
+    }
+
+    /// Compares why some jobs wait: others at each step, without a random number that other steps would miss.
+    async fn compare_explanations(&mut self, queue: &QueueName, dump: &QueueDump) {
+        let count = dump.jobs.len();
+        for n in 0..count.min(EXPLAINED) {
+            let id = dump.jobs[(self.number + n * (count / EXPLAINED).max(1)) % count]
+                .id
+                .clone();
+            let explain = Operation::Explain(queue.clone(), id.clone());
+            let expected = explain.apply(self.model.store.as_ref()).await;
+            let actual = explain.apply(self.subject.store.as_ref()).await;
+            if !actual.agrees_with(&expected) {
+                let what = format!("why {id} waits differs");
+                self.diverged(&what, &diff::of_replies(&expected, &actual));
+            }
+            self.coverage.note_explanation(&expected);
         }
     }
 

@@ -52,8 +52,7 @@ pub fn recount(dump: &QueueDump) -> Stats {
             JobState::Dead => stats.dead += 1,
             JobState::Cancelled => stats.cancelled += 1,
         }
-        let payload = job.payload.as_ref().map_or(0, bytes::Bytes::len);
-        stats.bytes += stored_bytes(payload, job.result.as_ref(), job.error.as_deref());
+        stats.bytes += stored_bytes(job);
     }
     stats
 }

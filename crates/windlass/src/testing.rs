@@ -102,6 +102,7 @@ impl Testing {
             let filter = Filter {
                 state: Some(state),
                 kind: kind.clone(),
+                ..Filter::default()
             };
             for queue in store.queues().await.expect("the store replies") {
                 let mut from = None;

@@ -4,62 +4,58 @@ use bytes::Bytes;
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, Kind, UniqueKey};
+use windlass_core::store::{Changed, ChangedJob, Changes, Cursor, UniqueKey};
 use windlass_core::{Change, Error, Filter, JobId, QueueName, Result, Store, Target};
 
 use super::{ApiResult, QueueRequest};
 use crate::change::{ChangeCounts, ChangeReply};
 use crate::content::{self, Text};
 use crate::error::Error as ApiError;
+use crate::filter::with_filter;
 use crate::job::job_state;
 use crate::word::{self, Word};
 
-/// Selects jobs by exactly one of `id`, `ids`, `payload`, `unique_key` and `all`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
-#[serde(default, deny_unknown_fields)]
-#[command(group(ArgGroup::new("which").required(true)))]
-pub struct JobSelector {
-    /// The job with this id.
-    #[arg(skip)]
-    pub id: Option<String>,
-    /// The jobs with these ids.
-    #[arg(id = "id", value_name = "ID", help = "Job ids", group = "which")]
-    pub ids: Option<Vec<String>>,
-    /// Every job with exactly this payload. Only for cancel.
-    #[serde(
-        deserialize_with = "content::present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<serde_json::Value>")]
-    #[arg(skip)]
-    pub payload: Option<Text>,
-    /// Like `payload`, as base64.
-    #[arg(skip)]
-    pub payload_base64: Option<String>,
-    /// Like `payload`, set by interfaces that receive bytes.
-    #[serde(skip)]
-    #[arg(skip)]
-    pub payload_bytes: Option<Bytes>,
-    /// The job that holds this unique key.
-    #[arg(skip)]
-    pub unique_key: Option<String>,
-    /// All jobs of the queue that the operation applies to
-    #[arg(long, group = "which", num_args = 0, default_missing_value = "true")]
-    pub all: Option<bool>,
-    /// With `all`: only jobs in this state.
-    #[arg(long, value_name = "S", conflicts_with = "id")]
-    #[arg(help = "With --all: only jobs in this state, such as ready or dead")]
-    pub state: Option<String>,
-    /// With `all`: only jobs of this kind.
-    #[arg(long, value_name = "K", conflicts_with = "id")]
-    #[arg(help = "With --all: only jobs of this kind")]
-    pub kind: Option<String>,
-    /// `next` of the previous page.
-    #[arg(skip)]
-    pub cursor: Option<String>,
-    /// Whether to reply for each job instead of with counts (default: false).
-    #[arg(skip)]
-    pub each: Option<bool>,
+with_filter! {
+    conflicts_with = "id";
+    /// Selects jobs by exactly one of `id`, `ids`, `payload`, `unique_key` and `all`; with `all`, also by a filter.
+    #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
+    #[serde(default, deny_unknown_fields)]
+    #[command(group(ArgGroup::new("which").required(true)))]
+    pub struct JobSelector {
+        /// The job with this id.
+        #[arg(skip)]
+        pub id: Option<String>,
+        /// The jobs with these ids.
+        #[arg(id = "id", value_name = "ID", help = "Job ids", group = "which")]
+        pub ids: Option<Vec<String>>,
+        /// Every job with exactly this payload. Only for cancel.
+        #[serde(
+            deserialize_with = "content::present",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<serde_json::Value>")]
+        #[arg(skip)]
+        pub payload: Option<Text>,
+        /// Like `payload`, as base64.
+        #[arg(skip)]
+        pub payload_base64: Option<String>,
+        /// Like `payload`, set by interfaces that receive bytes.
+        #[serde(skip)]
+        #[arg(skip)]
+        pub payload_bytes: Option<Bytes>,
+        /// The job that holds this unique key.
+        #[arg(skip)]
+        pub unique_key: Option<String>,
+        /// All jobs of the queue that the operation applies to
+        #[arg(long, group = "which", num_args = 0, default_missing_value = "true")]
+        pub all: Option<bool>,
+        /// `next` of the previous page.
+        #[arg(skip)]
+        pub cursor: Option<String>,
+        /// Whether to reply for each job instead of with counts (default: false).
+        #[arg(skip)]
+        pub each: Option<bool>,
+    }
 }
 
 /// The reply for one job, or for a page of jobs.
@@ -75,6 +71,9 @@ pub enum ChangesReply {
         counts: ChangeCounts,
         /// The cursor of the next page; null on the last page.
         next: Option<String>,
+        /// How many jobs were examined.
+        #[serde(default)]
+        scanned: usize,
         /// Why jobs that were selected by id were not changed.
         #[serde(skip)]
         errors: Vec<ApiError>,
@@ -85,6 +84,9 @@ pub enum ChangesReply {
         jobs: Vec<ChangedJobReply>,
         /// The cursor of the next page; null on the last page.
         next: Option<String>,
+        /// How many jobs were examined.
+        #[serde(default)]
+        scanned: usize,
     },
 }
 
@@ -139,14 +141,6 @@ impl ChangedJobReply {
     }
 }
 
-/// Parses a filter.
-pub(super) fn filter(state: Option<&str>, kind: Option<&str>) -> Result<Filter> {
-    Ok(Filter {
-        state: state.map(job_state).transpose()?,
-        kind: kind.map(Kind::new).transpose()?,
-    })
-}
-
 impl From<(&Target, Option<Cursor>)> for JobSelector {
     /// Selects the page of a target, with a reply for each job.
     fn from((target, from): (&Target, Option<Cursor>)) -> Self {
@@ -163,8 +157,7 @@ impl From<(&Target, Option<Cursor>)> for JobSelector {
             }
             Target::Filter(filter) => {
                 selector.all = Some(true);
-                selector.state = filter.state.map(|state| state.as_str().to_owned());
-                selector.kind = filter.kind.as_ref().map(ToString::to_string);
+                selector = selector.with_filter(filter);
             }
         }
         selector
@@ -201,8 +194,9 @@ impl JobSelector {
             0 => return invalid("no job selected"),
             _ => return invalid("more than one selection"),
         }
-        if !is_all && (self.state.is_some() || self.kind.is_some()) {
-            return invalid("state and kind require \"all\":true");
+        let filter = self.filter()?;
+        if !is_all && filter != Filter::default() {
+            return invalid("a filter requires \"all\":true");
         }
         if let Some(id) = &self.id {
             return Ok(Target::Ids(vec![JobId::new(id)?]));
@@ -218,10 +212,7 @@ impl JobSelector {
         if let Some(key) = &self.unique_key {
             return Ok(Target::UniqueKey(UniqueKey::new(key)?));
         }
-        Ok(Target::Filter(filter(
-            self.state.as_deref(),
-            self.kind.as_deref(),
-        )?))
+        Ok(Target::Filter(filter))
     }
 
     /// Changes the selected jobs: one page of them, or all.
@@ -236,16 +227,20 @@ impl JobSelector {
         let is_one = self.id.is_some() || self.unique_key.is_some();
         let mut from = self.cursor.map(Cursor);
         if self.each.unwrap_or(false) {
-            let Changes { items, next } = store.change(queue, change, &target, from).await?;
+            let page = store.change(queue, change, &target, from).await?;
             return Ok(ChangesReply::Each {
-                jobs: items.iter().map(ChangedJobReply::from).collect(),
-                next: next.map(|next| next.0),
+                jobs: page.items.iter().map(ChangedJobReply::from).collect(),
+                next: page.next.map(|next| next.0),
+                scanned: page.scanned,
             });
         }
         let mut counts = ChangeCounts::new(queue);
         let mut errors = Vec::new();
+        let mut scanned = 0;
         loop {
-            let Changes { items, next } = store.change(queue, change, &target, from).await?;
+            let page = store.change(queue, change, &target, from).await?;
+            let Changes { items, next, .. } = page;
+            scanned += page.scanned;
             if let (true, [job]) = (is_one, items.as_slice()) {
                 return ChangeReply::of(change, queue, job).map(ChangesReply::One);
             }
@@ -260,6 +255,7 @@ impl JobSelector {
                 return Ok(ChangesReply::Many {
                     counts,
                     next,
+                    scanned,
                     errors,
                 });
             }

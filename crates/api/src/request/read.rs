@@ -1,4 +1,4 @@
-//! get, list and wait.
+//! get, why, list and wait.
 
 use std::time::Duration;
 
@@ -9,10 +9,11 @@ use windlass_core::store::Cursor;
 use windlass_core::wait::{JobEnd, wait_for_end};
 use windlass_core::{Error as CoreError, Job, JobId, QueueName, Store, duration};
 
-use super::change::filter;
 use super::{ApiResult, QueueRequest, WAIT_MAX};
 use crate::error::Error;
+use crate::filter::with_filter;
 use crate::job::JobReply;
+use crate::why::WhyReply;
 use crate::word::{self, Word};
 
 /// The maximum number of jobs per page.
@@ -41,27 +42,43 @@ impl QueueRequest for Get {
     }
 }
 
-/// Lists a page of jobs, without payloads and results.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
-#[serde(default, deny_unknown_fields)]
-pub struct List {
-    /// Only jobs in this state: ready, pending, scheduled, running, succeeded, dead or cancelled
-    #[arg(long, value_name = "S")]
-    pub state: Option<String>,
-    /// Only jobs of this kind
-    #[arg(long, value_name = "K", allow_hyphen_values = true)]
-    pub kind: Option<String>,
-    /// The maximum number of jobs, up to 500 (default: 100).
-    #[arg(long, value_name = "N")]
-    #[arg(help = "Maximum number of jobs [default: 100]")]
-    pub limit: Option<usize>,
-    /// `next` of the previous page.
-    #[arg(long, value_name = "C", allow_hyphen_values = true)]
-    #[arg(help = "Cursor printed after the previous page")]
-    pub cursor: Option<String>,
-    /// Whether to reply with the field `full` of each job (default: false).
-    #[arg(skip)]
-    pub full: Option<bool>,
+/// Explains why a job waits, and when it probably starts.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(deny_unknown_fields)]
+pub struct Why {
+    /// Job id
+    pub id: String,
+}
+
+impl QueueRequest for Why {
+    const OP: &'static str = "why";
+    type Reply = WhyReply;
+
+    async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<WhyReply> {
+        let id = JobId::new(&self.id)?;
+        let explanation = store.explain(queue, &id).await?;
+        let explanation = explanation.ok_or_else(|| Error::job_not_found(queue, &id))?;
+        Ok(WhyReply::new(queue, &id, &explanation))
+    }
+}
+
+with_filter! {
+    /// Lists a page of jobs, without payloads and results. One page examines at most 1000 jobs.
+    #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct List {
+        /// The maximum number of jobs, up to 500 (default: 100).
+        #[arg(long, value_name = "N")]
+        #[arg(help = "Maximum number of jobs [default: 100]")]
+        pub limit: Option<usize>,
+        /// `next` of the previous page.
+        #[arg(long, value_name = "C", allow_hyphen_values = true)]
+        #[arg(help = "Cursor printed after the previous page")]
+        pub cursor: Option<String>,
+        /// Whether to reply with the field `full` of each job (default: false).
+        #[arg(skip)]
+        pub full: Option<bool>,
+    }
 }
 
 /// A page of jobs.
@@ -69,8 +86,11 @@ pub struct List {
 pub struct ListReply {
     /// The jobs.
     pub jobs: Vec<JobReply>,
-    /// The cursor of the next page; null on the last page.
+    /// The cursor of the next page; null on the last page. A page may be short, or empty, before the last.
     pub next: Option<String>,
+    /// How many jobs were examined for this page.
+    #[serde(default)]
+    pub scanned: usize,
 }
 
 impl List {
@@ -83,7 +103,7 @@ impl QueueRequest for List {
     type Reply = ListReply;
 
     async fn execute(self, store: &dyn Store, queue: &QueueName) -> ApiResult<ListReply> {
-        let filter = filter(self.state.as_deref(), self.kind.as_deref())?;
+        let filter = self.filter()?;
         let limit = self.limit.unwrap_or(Self::LIMIT_DEFAULT);
         if limit == 0 {
             let error = CoreError::invalid("limit", "0 is too small; minimum 1", "use 1 to 500");
@@ -98,6 +118,7 @@ impl QueueRequest for List {
         Ok(ListReply {
             jobs: page.items.iter().map(reply).collect(),
             next: page.next.map(|next| next.0),
+            scanned: page.scanned,
         })
     }
 }

@@ -27,6 +27,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "groups",
             "schedules",
             "workers",
+            "actions",
             "top",
             "tail",
             "doctor",

@@ -28,6 +28,8 @@ pub(super) struct Plan {
     /// Which jobs: "dead", "waiting and running".
     pub(super) which: String,
     pub(super) kind: Option<String>,
+    /// Whether it has other conditions than state and kind.
+    pub(super) is_filtered: bool,
     /// The number of jobs in each queue.
     pub(super) counts: Vec<(QueueName, u64)>,
     pub(super) all_queues: bool,
@@ -90,6 +92,11 @@ impl Plan {
         let count = self.total();
         let plural = if count == 1 { "" } else { "s" };
         let kind = self.kind.as_ref().map(|kind| format!(" of kind {kind}"));
+        let filtered = if self.is_filtered {
+            " that match the filter"
+        } else {
+            ""
+        };
         let place = match self.counts.as_slice() {
             [(queue, _)] if !self.all_queues => format!("queue {queue}"),
             counts => {
@@ -98,7 +105,7 @@ impl Plan {
             }
         };
         format!(
-            "{} {} job{plural}{} in {place}{}",
+            "{} {} job{plural}{}{filtered} in {place}{}",
             grouped(count),
             self.which,
             kind.unwrap_or_default(),
@@ -163,6 +170,7 @@ mod tests {
             verb: "retry",
             which: "dead".to_owned(),
             kind: None,
+            is_filtered: false,
             counts: counts.iter().map(count).collect(),
             all_queues,
             and: "",

@@ -1,12 +1,16 @@
 //! `windlass demo`: one bounded run of the whole system, with an independent count of lost jobs.
 //!
-//! Several worker processes share the store, and one of them is killed with SIGKILL half-way.
+//! Several worker processes share the store, and one of them is killed with SIGKILL half-way. With `--watch` it is
+//! a store with life in it instead, to look at.
 
+mod life;
 mod plan;
 mod report;
+mod watch;
 pub(crate) mod worker;
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -16,6 +20,7 @@ use windlass::store::Stats;
 use windlass::{JobId, OpenMode, QueueName, Store, StoreUrl};
 use windlass_bench::{LoadTarget, WorkerProcesses, keep_ended};
 
+use super::serve;
 use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
@@ -41,6 +46,7 @@ const STALL_MAX: Duration = Duration::from_secs(60);
     Exits with 1 if a job was lost.\n\n\
     Examples:\n  \
     windlass demo\n  \
+    windlass demo --watch\n  \
     windlass demo --jobs 1000 --store redis://localhost/0"
 )]
 pub(crate) struct Arguments {
@@ -51,10 +57,21 @@ pub(crate) struct Arguments {
     /// Number of worker processes; one of them is killed
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
     workers: u32,
+
+    /// Serve a store with several queues, failures, schedules and groups until Ctrl-C, and print its address
+    #[arg(long, conflicts_with_all = ["jobs", "workers"])]
+    watch: bool,
+
+    /// Address and port of the dashboard; port 0 picks a free one
+    #[arg(long, value_name = "ADDR", requires = "watch", default_value = serve::LISTEN, value_parser = serve::listen::parse)]
+    listen: SocketAddr,
 }
 
 /// Runs the demo and removes its store. Fails if a job was lost.
 pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<Exit> {
+    if arguments.watch {
+        return watch::run(arguments.listen, session).await;
+    }
     let mut stop = Signals::listen()?;
     let target = LoadTarget::choose(session.global.store.as_deref(), "demo")?;
     session.interrupts.begin_cleanup();

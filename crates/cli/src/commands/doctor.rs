@@ -3,21 +3,16 @@
 mod audit;
 mod file;
 mod folder;
-mod latency;
-mod queues;
-#[cfg(test)]
-mod sample;
-mod schedules;
 mod servers;
-mod workers;
 
 use clap::Args;
 use serde::Serialize;
 use windlass::redis::{self, RedisStore};
 use windlass::sqlite::{self, SqliteStore};
 use windlass::{OpenMode, Store, StoreUrl};
+use windlass_api::health::{self, Check, CheckStatus as Status};
 
-use crate::exit::{CliError, Exit, Result};
+use crate::exit::{Exit, Result};
 use crate::output::{Colour, Output};
 use crate::session::Session;
 
@@ -59,56 +54,6 @@ pub(crate) struct Arguments {
     audit: bool,
 }
 
-/// Status of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Status {
-    Ok,
-    Warn,
-    Fail,
-}
-
-/// The result of one check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Check {
-    name: String,
-    status: Status,
-    message: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fix: Option<String>,
-}
-
-impl Check {
-    fn ok(name: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            status: Status::Ok,
-            message: message.into(),
-            fix: None,
-        }
-    }
-
-    fn warn(name: impl Into<String>, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            status: Status::Warn,
-            fix: Some(fix.into()),
-            ..Self::ok(name, message)
-        }
-    }
-
-    fn fail(name: impl Into<String>, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            status: Status::Fail,
-            ..Self::warn(name, message, fix)
-        }
-    }
-
-    fn failed(name: &str, error: &CliError) -> Self {
-        Self::fail(name, &error.details.message, &error.details.help)
-    }
-}
-
 #[derive(Debug, Serialize)]
 struct Reply {
     store: String,
@@ -122,7 +67,7 @@ pub(crate) async fn run(arguments: &Arguments, session: &mut Session) -> Result<
     let mut checks = Vec::new();
     let examined = examine(&url, arguments, &mut checks).await;
     let open_error = examined.err().map(|error| {
-        checks.push(Check::failed("store", &error));
+        checks.push(Check::failed("store", &error.details));
         error.exit
     });
     if let StoreUrl::Sqlite { path } = &url {
@@ -185,10 +130,7 @@ async fn examine_any(
     arguments: &Arguments,
     checks: &mut Vec<Check>,
 ) -> Result<()> {
-    latency::examine(store, is_redis, checks).await;
-    let workers = store.workers().await?;
-    workers::examine(&workers, checks);
-    queues::examine(store, &workers, is_redis, checks).await?;
+    checks.extend(health::examine(store, is_redis).await?);
     if arguments.audit {
         audit::examine(store, checks).await?;
     }

@@ -4,6 +4,7 @@ mod change;
 pub(super) mod get;
 mod list;
 pub(super) mod wait;
+mod why;
 
 use clap::Subcommand;
 use windlass::store::Change;
@@ -18,6 +19,12 @@ use crate::session::Session;
 pub(crate) enum Command {
     /// Print the details of a job
     Get(OnQueue<Get>),
+    /// Explain why a job waits, and what to do about it
+    #[command(
+        after_help = "Prints every reason, the one that binds first, each with a command that puts an end to it. The time until the \
+        job starts is an estimate.\n\nExample:\n  windlass job why mail ID --watch"
+    )]
+    Why(why::Arguments),
     /// List jobs of one or all queues, page by page
     #[command(
         override_usage = "windlass job list [OPTIONS] <QUEUE>|--all-queues",
@@ -62,6 +69,7 @@ pub(crate) enum Command {
 pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit> {
     match command {
         Command::Get(arguments) => verb::run(arguments, session).await,
+        Command::Why(arguments) => why::run(arguments, session).await,
         Command::List(arguments) => list::run(arguments, session).await,
         Command::Cancel(jobs) => change::run(Change::Cancel, jobs.selected()?, session).await,
         Command::Retry(jobs) => change::run(Change::Retry, jobs, session).await,

@@ -3,7 +3,9 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use windlass::{OpenMode, QueueName, Store};
-use windlass_api::request::{Pause, Purge, QueueRequest, Queues, Resume, Stats};
+use windlass_api::request::{
+    ClearError, Errors, History, Pause, Purge, QueueRequest, Queues, Resume, Stats,
+};
 use windlass_api::{Error, QueueReply};
 
 use super::confirm::{ConfirmArgs, Plan};
@@ -13,6 +15,8 @@ use crate::exit::{Exit, Result};
 use crate::session::Session;
 
 mod delete;
+mod errors;
+mod history;
 mod set;
 mod show;
 
@@ -24,10 +28,24 @@ pub(crate) enum Command {
     /// Print the stats of a queue; of all queues, as `windlass queue list`
     #[command(override_usage = "windlass queue stats [OPTIONS] <QUEUE>|--all-queues")]
     Stats(OnQueues<Stats>),
+    /// Print what happened in a queue, minute by minute
+    #[command(
+        after_help = "The columns p50 and p99 are how long jobs had waited when they were claimed. The last minute is not over.\n\nExample:\n  windlass queue history mail --minutes 30"
+    )]
+    History(OnQueue<History>),
     /// Pause a queue: claims get no jobs; running jobs continue and enqueue still works
     Pause(OnQueue<Pause>),
     /// Resume a paused queue, or one that a snooze lets rest
     Resume(OnQueue<Resume>),
+    /// List the errors of failed attempts in groups, the one seen last first
+    #[command(
+        after_help = "A group has the errors of one kind of job whose messages are equal except for numbers, ids and quoted texts. 24H is \
+        how often it was seen in the last 24 hours by the clock.\n\nExample:\n  windlass queue errors mail"
+    )]
+    Errors(OnQueue<Errors>),
+    /// Delete a group of errors, for example after a fix; its jobs stay as they are
+    #[command(after_help = "Example:\n  windlass queue clear-error mail 8515c8235eb87a72")]
+    ClearError(OnQueue<ClearError>),
     /// Permanently delete all waiting jobs of a queue
     #[command(
         after_help = "Examples:\n  windlass queue purge mail --dry-run\n  windlass queue purge mail --yes"
@@ -69,10 +87,13 @@ pub(crate) async fn run(command: Command, session: &mut Session) -> Result<Exit>
             Some(one) => verb::run(one, session).await,
             None => verb::run_on_store(Queues {}, session).await,
         },
+        Command::History(arguments) => verb::run(arguments, session).await,
         Command::Pause(arguments) => {
             set_paused(arguments, OpenMode::CreateIfMissing, session).await
         }
         Command::Resume(arguments) => set_paused(arguments, OpenMode::MustExist, session).await,
+        Command::Errors(arguments) => verb::run(arguments, session).await,
+        Command::ClearError(arguments) => verb::run(arguments, session).await,
         Command::Purge(arguments) => purge(arguments, session).await,
         Command::Delete(arguments) => delete::run(arguments, session).await,
         Command::Set(arguments) => set::run(arguments, session).await,
@@ -112,6 +133,7 @@ async fn purge(arguments: PurgeArgs, session: &mut Session) -> Result<Exit> {
         verb: Purge::OP,
         which: "waiting".to_owned(),
         kind: None,
+        is_filtered: false,
         counts: vec![(queue.clone(), stats.waiting())],
         all_queues: false,
         and: "",

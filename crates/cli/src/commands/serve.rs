@@ -1,6 +1,6 @@
 //! `windlass serve`: serves the HTTP API.
 
-mod listen;
+pub(super) mod listen;
 mod schedules;
 
 use std::net::SocketAddr;
@@ -27,6 +27,9 @@ use crate::signals::Signals;
 
 /// How many files are open besides connections of clients: those of the store.
 const OTHER_FILES: usize = 1024;
+
+/// The default address.
+pub(super) const LISTEN: &str = "127.0.0.1:7700";
 
 /// How often a server checks that its store can be reached, and how often while it cannot.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
@@ -59,7 +62,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 pub(crate) struct HttpArguments {
     /// Address and port to listen on; port 0 picks a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = listen::parse)]
+    #[arg(long, value_name = "ADDR", default_value = LISTEN, value_parser = listen::parse)]
     listen: SocketAddr,
 
     /// File of access tokens with their scopes and queues
@@ -94,7 +97,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
     let Some(stores) = worker_args::stores(session, arguments.process, &mut signals).await? else {
         return Ok(Exit::Ok);
     };
-    let server = open(&stores, options, session).await?;
+    let store = session.settings()?.store.clone();
+    let server = open(&stores, &store, options, session).await?;
     let stop = CancellationToken::new();
     let running = tokio::spawn(server.run(stop.clone()));
     tokio::spawn(watch_store(stores.clone(), stop.clone()));
@@ -113,16 +117,17 @@ pub(super) async fn finish(running: JoinHandle<()>, signals: &mut Signals) -> Ex
     Exit::Ok
 }
 
-/// Binds the listener and prints its URL.
+/// Binds the listener and prints its URL. `store` is the URL of the store.
 pub(super) async fn open(
     stores: &Connections,
+    store: &StoreUrl,
     mut options: Options,
     session: &mut Session,
 ) -> Result<HttpServer> {
     raise_open_files(options.connections_max);
     let has_no_tokens = options.tokens.is_empty();
     let is_remote = !options.listen.ip().is_loopback();
-    options.store_kind = match session.settings()?.store {
+    options.store_kind = match store {
         StoreUrl::Sqlite { .. } => "sqlite",
         StoreUrl::Redis { .. } => "redis",
         StoreUrl::Http { .. } => "http",

@@ -84,7 +84,8 @@ pub(crate) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         return Ok(Exit::Ok);
     };
     hint::note_unused(stores.store().as_ref(), &arguments.queues.names(), session).await;
-    let server = serve::open(&stores, options, session).await?;
+    let store = session.settings()?.store.clone();
+    let server = serve::open(&stores, &store, options, session).await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop.clone()));
     match role {

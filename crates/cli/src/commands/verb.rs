@@ -93,10 +93,15 @@ pub(super) async fn run_on_store<R>(request: R, session: &mut Session) -> Result
 where
     R: StoreRequest<Reply: Print>,
 {
-    let empty = empty_store().await?;
-    reject_invalid(request.clone().execute(empty.as_ref()).await)?;
+    check_on_store(&request).await?;
     let store = session.store().await?;
     Ok(request.execute(store.as_ref()).await?.show(session))
+}
+
+/// Rejects an invalid request on the store before the store is opened.
+pub(super) async fn check_on_store(request: &impl StoreRequest) -> Result<()> {
+    let empty = empty_store().await?;
+    reject_invalid(request.clone().execute(empty.as_ref()).await)
 }
 
 /// Opens the store, which must exist, if the request is valid.

@@ -6,6 +6,7 @@
 
 mod group_transcripts;
 mod mask;
+mod queue_transcripts;
 mod running;
 mod transcripts;
 
@@ -18,6 +19,7 @@ use super::sandbox::{Ran, Sandbox};
 use super::snapshot::Snapshots;
 use group_transcripts::GROUP_TRANSCRIPTS;
 use mask::{mask, token};
+use queue_transcripts::QUEUE_TRANSCRIPTS;
 use transcripts::TRANSCRIPTS;
 
 /// Runs the lines with text and with JSON output; returns both transcripts.
@@ -87,7 +89,11 @@ fn run(sandbox: &Sandbox, line: &str) -> Ran {
 fn the_output_of_every_command_matches_its_snapshot() {
     let mut snapshots = Snapshots::open("output");
 
-    for (name, lines) in TRANSCRIPTS.iter().chain(GROUP_TRANSCRIPTS) {
+    for (name, lines) in TRANSCRIPTS
+        .iter()
+        .chain(GROUP_TRANSCRIPTS)
+        .chain(QUEUE_TRANSCRIPTS)
+    {
         snapshots.compare(name, &transcript(lines));
     }
     for (name, text) in running::transcripts() {

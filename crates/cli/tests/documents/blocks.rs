@@ -61,6 +61,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("docs/redis.md", "", "tests/redis/access.rs"),
     ("docs/redis.md", "sh", "redis.rs"),
     ("docs/limits.md", "sh", "limits.rs"),
+    ("docs/limits.md", "console", "limits.rs"),
     ("docs/schedules.md", "sh", "schedules.rs"),
     ("docs/schedules.md", "toml", "schedules.rs"),
     (

@@ -1,6 +1,6 @@
 //! docs/limits.md: the commands, and what they limit.
 
-use crate::page::texts;
+use crate::page::{steps, texts};
 use crate::sandbox::Sandbox;
 use crate::shell::Shell;
 
@@ -29,4 +29,12 @@ fn the_page_sets_limits_that_claims_keep() {
     }
     let claimed = sandbox.run("claim api-calls --max 5 --json").ok().json();
     assert_eq!(claimed.as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_page_explains_why_a_job_waits() {
+    let mut shell = Shell::new(Sandbox::new());
+    for step in steps(PAGE) {
+        shell.play(&step);
+    }
 }

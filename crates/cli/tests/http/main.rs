@@ -22,3 +22,4 @@ mod server;
 mod serving;
 mod submit;
 mod verbs;
+mod watch;

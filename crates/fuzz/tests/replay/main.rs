@@ -33,6 +33,7 @@ macro_rules! replays {
 
 replays! {
     every_api_request_gets_a_reply_or_an_error: "api_verbs", 4_000;
+    a_normalized_error_stays_as_it_is: "error_message", 20_000;
     an_exported_job_is_imported_unchanged: "exported_jobs", 4_000;
     every_message_to_the_processor_gets_a_reply: "processor_lines", 4_000;
     a_value_in_redis_is_decoded_or_damaged: "redis_codecs", 20_000;

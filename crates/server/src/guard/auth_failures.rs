@@ -34,7 +34,7 @@ pub(crate) struct AuthFailures(Mutex<HashMap<IpAddr, (u32, Instant)>>);
 
 impl AuthFailures {
     /// Counts an unknown token. Returns a delayed error if the address sent too many.
-    pub(super) fn count(&self, peer: Option<IpAddr>) -> Result<(), HttpError> {
+    pub(crate) fn count(&self, peer: Option<IpAddr>) -> Result<(), HttpError> {
         let Some(peer) = peer.map(network) else {
             return Ok(());
         };

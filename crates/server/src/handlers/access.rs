@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use windlass_api::request::{
-    ApplySchedules, CommandWorker, Enqueue, EnqueueAll, FailWorker, Heartbeat, Leave, Pause,
-    PauseGroup, QueueRequest, Register, Resume, ResumeGroup, Set, SetGroup,
+    ActionReply, ApplySchedules, CommandWorker, Enqueue, EnqueueAll, FailWorker, Heartbeat, Leave,
+    Pause, PauseGroup, QueueRequest, Register, Resume, ResumeGroup, Set, SetGroup,
 };
 use windlass_api::{Code, PutSchedule, Request};
 use windlass_core::QueueName;
@@ -120,6 +120,14 @@ pub(super) async fn check_new_queue(
         return Ok(());
     }
     Err(too_many("queues", limiter.names_max))
+}
+
+/// Whether a caller sees a logged action: those on its queues, and those on no queue.
+pub(crate) fn shows_action(grant: &Grant, action: &ActionReply) -> bool {
+    match &action.queue {
+        Some(queue) => QueueName::new(queue).is_ok_and(|queue| grant.allows_queue(&queue)),
+        None => grant.allows_all_queues(),
+    }
 }
 
 fn allows_worker(grant: &Grant, worker: &WorkerRecord) -> bool {

@@ -104,10 +104,9 @@ impl Export {
         };
         List {
             state,
-            kind: self.kind.clone(),
-            limit: None,
             cursor,
-            full: None,
+            kind: self.kind.clone(),
+            ..List::default()
         }
     }
 

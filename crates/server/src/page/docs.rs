@@ -2,15 +2,16 @@
 
 use std::fmt::Write;
 
-use axum::body::Body;
-use axum::http::Response;
 use serde_json::Value;
 use windlass_api::{Route, Scope};
 
-use super::{escape, example, html, respond};
+use super::{escape, example};
+use crate::caller::Caller;
+use crate::dashboard::{Html, document};
+use crate::handlers::HandlerResult;
 use crate::openapi;
 use crate::state::AppState;
-use crate::table::routes;
+use crate::table::api_routes;
 
 /// The sections, by the scope that their routes require.
 const SECTIONS: [(Scope, &str); 7] = [
@@ -30,17 +31,18 @@ const DEPTH_MAX: usize = 2;
 const SHORT_CHARS: usize = 60;
 
 /// Returns the page.
-pub(crate) fn handle(state: &AppState) -> Response<Body> {
-    let build = || reference(state.extra_route()).into();
-    respond(state.page.get_or_init(build).clone())
+pub(crate) fn handle(state: &AppState, caller: &Caller) -> HandlerResult {
+    let build = || Html::escaped(reference(state.extra_route()));
+    let html = state.docs.get_or_init(build).clone();
+    document(state, caller, "HTTP API", "docs", html)
 }
 
 fn reference(extra: Option<&'static Route>) -> String {
     let document = openapi::build(extra);
-    let all: Vec<&Route> = routes().map(|(_, route)| route).chain(extra).collect();
+    let all: Vec<&Route> = api_routes().map(|(_, route)| route).chain(extra).collect();
     let mut body = String::from(
-        "<main>\n<h1>HTTP API</h1>\n\
-        <nav><a href=\"/\">Front page</a> <a href=\"/openapi.json\">OpenAPI document</a></nav>\n\
+        "<h1>HTTP API</h1>\n\
+        <p><a href=\"/openapi.json\">OpenAPI document</a></p>\n\
         <p>Send <code>authorization: Bearer TOKEN</code> if the server has tokens; each section names the scope that a token needs. \
         Bodies are JSON (<code>content-type: application/json</code>). An error is a problem document with a stable <code>code</code>, \
         and <code>help</code> that says what to do.</p>\n",
@@ -57,8 +59,7 @@ fn reference(extra: Option<&'static Route>) -> String {
             write_route(&mut body, route, &document);
         }
     }
-    body.push_str("</main>\n");
-    html("Windlass HTTP API", "", &body)
+    body
 }
 
 fn write_index(body: &mut String, all: &[&Route]) {
@@ -345,14 +346,13 @@ fn token_end(rest: &str) -> usize {
 mod tests {
     use serde_json::json;
 
-    use super::super::assert_plain;
     use super::*;
 
     #[test]
     fn the_reference_has_every_route_with_its_fields_and_no_script() {
         let page = reference(None);
-        assert_plain(&page);
-        for (_, route) in routes() {
+        assert!(!page.contains("<script") && !page.contains(" style="));
+        for (_, route) in api_routes() {
             let id = format!("id=\"{}\"", anchor(route));
             assert_eq!(page.matches(&id).count(), 1, "{id}");
         }

@@ -6,8 +6,10 @@
 )]
 
 mod bounds;
+mod browser;
 mod claims;
 mod crowd;
+mod dashboard;
 mod duplicates;
 mod events;
 mod export_import;
@@ -16,6 +18,7 @@ mod framing;
 mod groups;
 mod hostile;
 mod limits;
+mod live;
 mod memory;
 mod pages;
 mod schedules;

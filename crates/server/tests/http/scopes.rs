@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Method, Request};
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use windlass_server::{Scope, Tokens, routes};
+use windlass_server::{Scope, Tokens, api_routes, routes};
 
 use crate::fixture::{Fixture, LONG, TestClient, problem, secret, sha256};
 
@@ -226,7 +226,7 @@ async fn a_token_in_the_url_is_ignored_and_not_repeated() {
 #[test]
 fn the_page_names_every_route_and_its_scope() {
     let page = include_str!("../../../../docs/http.md");
-    for (method, path, scope) in routes() {
+    for (method, path, scope) in api_routes() {
         let row = format!("| {method} | `{path}` | {} |", scope.as_str());
         assert!(page.contains(&row), "{row}");
     }
@@ -250,4 +250,66 @@ fn no_page_shows_the_digest_of_a_guessable_token() {
         }
     }
     assert!(digests > 0, "the sample of docs/http.md");
+}
+
+/// A body that the route accepts.
+fn body(path: &str) -> Value {
+    match path.rsplit('/').next().unwrap_or_default() {
+        "cancel" | "retry" | "delete" | "promote" if !path.contains("/jobs/") => {
+            json!({"all": true})
+        }
+        "settings" => json!({"settings": {"rate": "none"}}),
+        "command" => json!({"command": "pause"}),
+        "backfill" => json!({"from": "2030-01-01T00:00:00Z", "to": "2030-01-02T00:00:00Z"}),
+        "apply" => json!({"schedules": []}),
+        "s" => json!({"every": "1h", "job": {"payload": "secret payload"}}),
+        _ => json!({}),
+    }
+}
+
+#[tokio::test]
+async fn each_request_of_an_operator_is_logged_and_no_other() {
+    let fixture = Fixture::with_tokens(&tokens()).await;
+    for (method, path, scope) in routes() {
+        // The dashboard needs a session.
+        if !path.starts_with("/v1/") {
+            continue;
+        }
+        let path = path
+            .replace("{queue}", "q")
+            .replace("{id}", "a")
+            .replace("{group}", "g")
+            .replace("{name}", "s")
+            .replace("{worker}", "w");
+        let before = fixture.store.actions(None, 1).await.unwrap().items;
+        let before = before.first().map_or(0, |record| record.number);
+        let has_body = matches!(method, "POST" | "PUT");
+        let text = if has_body {
+            body(&path).to_string()
+        } else {
+            String::new()
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(&path)
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {}", secret("admin")));
+        let request = request.body(Body::from(text)).unwrap();
+        let mut client = fixture.client().await;
+        client.0.send_streaming(request).await.unwrap();
+
+        let after = fixture.store.actions(None, 10).await.unwrap().items;
+        let count = after.first().map_or(0, |record| record.number) - before;
+        let is_operator = matches!(scope, Scope::Operate | Scope::Admin);
+        let is_logged = is_operator && !path.ends_with("/maintain");
+        assert_eq!(count, u64::from(is_logged), "{method} {path}");
+        if is_logged {
+            let action = &after[0].action;
+            assert_eq!(
+                (action.who.as_str(), action.interface.as_str()),
+                ("admin", "http")
+            );
+            assert!(!format!("{action:?}").contains("secret"), "{action:?}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
--- audit/end: corrects the counts of groups, and the ready counts within their bounds, even while workers are active: no lane has more ready jobs than entries, nor fewer than entries that are not stale.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
+-- audit/end: drops unreadable rows of the history, corrects the counts of groups, and the ready counts within their bounds, even while workers are active: no lane has more ready jobs than entries, nor fewer than entries that are not stale.
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names history sleepers wake hints
 -- uses: stats notify opts state group/record group/line group/place waiting audit/report audit/mark
 -- flags: allow-oom
 -- args: nonce of the audit
@@ -50,6 +50,22 @@ end
 
 if uses_groups then
   count_groups()
+end
+
+-- Rows of the history that cannot be read are dropped.
+local rows, kept = redis.call('LRANGE', k_history, 0, -1), {}
+for i = 1, #rows do
+  local waits = string.match(rows[i], '^' .. string.rep('%d+ ', 10) .. '%d+(.*)$')
+  if waits and string.gsub(waits, ' %d+:%d+', '') == '' then
+    kept[#kept + 1] = rows[i]
+  end
+end
+if #kept < #rows then
+  redis.call('DEL', k_history)
+  for i = 1, #kept do
+    redis.call('RPUSH', k_history, kept[i])
+  end
+  report('value_unreadable', nil, 'history')
 end
 commit()
 return page_reply('')

@@ -1,5 +1,5 @@
 -- audit/orphans: drops values of jobs that do not exist, and values that their job does not need.
--- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names sleepers wake hints
+-- keys: state jobs opts errors results ready suspects ghosts scheduled expiring unique running open claims left tokens holds leases owners stopping progress final succeeded dead cancelled tombstones forgetting lined working turns resting recheck groups group_names error_groups error_seen sleepers wake hints
 -- uses: stats notify opts state group/record group/line group/place waiting limit lease audit/report audit/validate audit/opts audit/job
 -- flags: allow-oom
 -- args: name of the key; cursor
@@ -33,13 +33,32 @@ function CHECK.errors(id, text)
   local encoded_opts = redis.call('HGET', k_opts, id)
   if not has_job(id) then
     drop(k_errors, 'hash', id, 'without_job', id)
-  elseif not string.find('\n' .. (encoded_opts or ''), '\n' .. ATTEMPT) and redis.call('HEXISTS', k_final, id) == 0 then
-    -- The opts of a failed job contain the attempt. Without opts, completing the job would not remove this error.
+  elseif not string.find('\n' .. (encoded_opts or ''), '\n[' .. ATTEMPT .. EXPIRIES .. ']') and redis.call('HEXISTS', k_final, id) == 0 then
+    -- The opts of a job with errors contain the attempt or expiries. Without opts, completing the job would not remove them.
     drop(k_errors, 'hash', id, 'leftover', id)
   elseif not is_utf8(text) then
     -- Keeps the length, so that the stats stay right.
     redis.call('HSET', k_errors, id, (string.gsub(text, '[\128-\255]', '?')))
     report('value_unreadable', id, stage)
+  end
+end
+
+function CHECK.error_groups(name, record)
+  local seen_at = string.match(record, '^%d+\t%d+\t(%d+)\t[%d: ]*\t[^\n]+\n')
+  local kind, message = string.match(name, '^([^\t]*)\t(.*)$')
+  local is_named = kind and (kind == '' or is_name(kind)) and is_plain_text(message)
+  if not is_named or not is_number(seen_at) or not is_utf8(record) then
+    redis.call('ZREM', k_error_seen, name)
+    drop(k_error_groups, 'hash', name, 'value_unreadable')
+  elseif not redis.call('ZSCORE', k_error_seen, name) then
+    redis.call('ZADD', k_error_seen, seen_at, name)
+    report('error_group_not_listed', '', name)
+  end
+end
+
+function CHECK.error_seen(name)
+  if redis.call('HEXISTS', k_error_groups, name) == 0 then
+    drop(k_error_seen, 'zset', name, 'leftover')
   end
 end
 
@@ -99,9 +118,9 @@ if index then
     end
   end)
 else
-  local keys = { errors = k_errors, results = k_results, progress = k_progress, unique = k_unique }
-  local key = keys[stage] or stage == 'expiring' and k_expiring or k_stopping
-  next_at = scan_page(key, keys[stage] and 'hash' or 'zset', cursor, COUNT, CHECK[stage])
+  local hashes = { errors = k_errors, results = k_results, progress = k_progress, unique = k_unique, error_groups = k_error_groups }
+  local sets = { expiring = k_expiring, stopping = k_stopping, error_seen = k_error_seen }
+  next_at = scan_page(hashes[stage] or sets[stage], hashes[stage] and 'hash' or 'zset', cursor, COUNT, CHECK[stage])
 end
 is_changed = is_changed or #repairs > 0
 commit()

@@ -57,9 +57,12 @@ local function check_fields(id, lease)
   local flag = is_inline(opts) and VALUE_ONLY or MORE
   -- The flag may overstate what the opts contain, never understate it.
   local is_enough = lease.flag ~= VALUE_ONLY or flag == VALUE_ONLY
+  -- The full scripts find the group of a job whose lease does not have one.
+  local group = uses_groups and ' ' .. (opts[GROUP] or '') or ''
   local is_right = lease.bytes == bytes and lease.priority == tonumber(opts[PRIORITY] or PRIORITY_DEFAULT) and is_enough
+    and (lease.group == '' or lease.group == group)
   if not is_right then
-    lease.bytes, lease.priority, lease.flag = bytes, tonumber(opts[PRIORITY] or PRIORITY_DEFAULT), flag
+    lease.group, lease.bytes, lease.priority, lease.flag = group, bytes, tonumber(opts[PRIORITY] or PRIORITY_DEFAULT), flag
     redis.call('HSET', k_running, id, encode_lease(lease))
     report('lease_wrong', id)
   end
@@ -70,7 +73,8 @@ end
 
 local function is_valid_lease(lease, text)
   local is_accepted = lease.accepted == '' or lease.accepted == NOT_ACCEPTED or is_number(lease.accepted)
-  return is_token(lease.token) and lease.priority and is_accepted and (lease.worker == '' or is_name(lease.worker))
+  local is_group = lease.group == '' or string.byte(lease.group) == SPACE and (lease.group == ' ' or is_name(lease.group))
+  return is_group and is_token(lease.token) and lease.priority and is_accepted and (lease.worker == '' or is_name(lease.worker))
     and encode_lease(lease) == text
 end
 

@@ -8,11 +8,11 @@ local function change_one(id, change)
 end
 
 -- Arguments after those of `call`: `ids`, count and ids; `key` and the unique key; `scan` and a filter.
--- `free_key` frees a key that no live job holds and returns the id of the job that did. Reply: next cursor (empty: done);
--- then id and result per job.
+-- `free_key` frees a key that no live job holds and returns the id of the job that did. Reply: next cursor (empty: done),
+-- the number of jobs examined; then id and result per job.
 local function change_target(change, free_key)
   local kind = ARGV[3]
-  local reply = { '' }
+  local reply = { '', 0 }
   local function apply(id)
     reply[#reply + 1] = id
     reply[#reply + 1] = change_one(id, change)
@@ -32,14 +32,14 @@ local function change_target(change, free_key)
       apply(id)
     else
       local freed = exists and free_key and free_key(ARGV[4])
-      reply[2], reply[3] = freed or '', freed and 'done' or 'not_found'
+      reply[3], reply[4] = freed or '', freed and 'done' or 'not_found'
     end
   elseif exists then
-    local ids, next_at = scan(read_filter(4))
+    local ids, next_at, scanned = scan(read_filter(4))
     for i = 1, #ids do
       apply(ids[i])
     end
-    reply[1] = next_at
+    reply[1], reply[2] = next_at, scanned
   end
   if exists then
     close_claims()

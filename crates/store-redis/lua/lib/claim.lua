@@ -55,7 +55,8 @@ do -- a script may have 200 locals at a time
       local job = taken[i]
       ids[i] = job.id
       leases[2 * i - 1] = job.id
-      leases[2 * i] = token .. '\t' .. job.priority .. (job.encoded_opts and MORE or VALUE_ONLY) .. job.bytes .. suffix
+      leases[2 * i] = token .. '\t' .. job.priority .. (job.encoded_opts and MORE or VALUE_ONLY) .. job.bytes
+        .. (uses_groups and ' ' .. (job.group or '') or '') .. suffix
       if job.is_suspect then
         suspect = job.id
       end
@@ -138,6 +139,7 @@ do -- a script may have 200 locals at a time
     end
     local seen = { skipped = 0, scanned = 0, stale = 0, bytes = 0, stale_room = STALE_SCAN_MAX }
     local taken = pick(request, seen)
+    request.first = taken[1]
     if #taken == 0 then
       return nothing_found(seen)
     end
@@ -151,13 +153,14 @@ do -- a script may have 200 locals at a time
     return rule(age) >= 0 and earliest(key, rule(age)) or NEVER
   end
 
-  -- Lets the fast scripts work until something is due that they do not know, unless there is already.
+  -- Lets the fast scripts work until something is due that they do not know, unless there is already. The next sample of
+  -- the history is due in the next second.
   local function allow_fast()
     if stats[PAUSED] == 1 or stats[STALE_ENTRIES] > 0 or stats[SHORTEN_FROM] > 0 or rule(KEEP_SUCCEEDED) == KEEP_ALL
-      or uses_groups or rest_until > now or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
+      or rest_until > now or has_suspects() or redis.call('HEXISTS', k_state, AUDIT_FIELD) == 1 then
       return
     end
-    local from = math.min(earliest_firing(), earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),
+    local from = math.min(now - now % 1000 + 1000, earliest_firing(), earliest(k_scheduled, 0), earliest(k_leases, 0), earliest(k_forgetting, 0),
       prune_time(k_succeeded, SUCCEEDED_AGE), prune_time(k_dead, DEAD_AGE), prune_time(k_cancelled, CANCELLED_AGE))
     stats[FULL_FROM] = is_limited() and -from or from
     is_dirty = true
@@ -177,13 +180,15 @@ do -- a script may have 200 locals at a time
     else
       reply = stats[PAUSED] == 0 and pick_and_hand_out(request) or nothing_found()
     end
+    local is_over = reply[CLAIM_TOKEN] ~= '' or reply[CLAIM_NEXT] ~= CLAIM_AGAIN
     if request.waiter ~= '' and reply[CLAIM_TOKEN] ~= '' then
       reply = leave_wakeup(reply, wakeups)
     elseif request.waiter ~= '' and reply[CLAIM_NEXT] == NOTHING_FOUND then
       reply = register_waiter(request, reply)
     end
     local _, _, is_partial = prune(PAGE)
-    if math.abs(stats[FULL_FROM]) <= now and not is_partial then
+    local is_sampled = is_over and history_lib.sample(request.first)
+    if is_sampled and math.abs(stats[FULL_FROM]) <= now and not is_partial then
       allow_fast()
     end
     return reply

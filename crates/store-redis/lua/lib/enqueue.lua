@@ -103,6 +103,17 @@ local function put(id, opts, due)
   return STORED_READY
 end
 
+-- The value of a job in a line with all its opts, if a value may have them: then the fast scripts may claim it.
+local function value_in_line(opts, value)
+  local text = encode_opts(opts)
+  local has_other = string.find('\n' .. text, '\n[^' .. PRIORITY .. KIND .. RETRY_POLICY .. TIMEOUT .. HEADERS .. IS_JSON .. GROUP .. IN_LINE .. ']')
+  if has_other or #text + #value > INLINE_MAX then
+    return value
+  end
+  opts.header = text
+  return text .. string.sub(value, header_length(value))
+end
+
 local function spec_of(i)
   return args_per_job == 3 and ARGV[FIRST_JOB + 3 * i - 1] or ARGV[SPEC]
 end
@@ -134,6 +145,9 @@ local function enqueue_one(i)
     opts[ENQUEUED_AT] = digits(now)
   end
   reply = put(id, opts, opts[DUE_AT] and resolve(opts[DUE_AT]) or now)
+  if opts[GROUP] and reply == STORED_READY then
+    value = value_in_line(opts, value)
+  end
   if opts[EXPIRES_AT] then
     expiring[#expiring + 1] = opts[EXPIRES_AT]
     expiring[#expiring + 1] = id

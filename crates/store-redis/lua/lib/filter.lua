@@ -23,11 +23,11 @@ local function is_equal(id, filter)
   return string.sub(value, header_length(value) + 1) == filter.payload
 end
 
--- Whether the payloads to compare are too large for one call: scripts copy what they read.
+-- Whether the payloads to read are too large for one call: scripts copy what they read.
 local function is_too_large(ids, filter)
   local bytes = 0
-  for i = 1, filter.payload and #ids or 0 do
-    bytes = bytes + (may_be_equal(ids[i], filter) and #filter.payload or 0)
+  for i = 1, (filter.payload or filter.reads_payloads) and #ids or 0 do
+    bytes = bytes + (filter.reads_payloads and redis.call('HSTRLEN', k_jobs, ids[i]) or may_be_equal(ids[i], filter) and #filter.payload or 0)
   end
   return #ids > 1 and bytes - COMPARED_BYTES_MAX > 0
 end

@@ -4,20 +4,21 @@ local open_claims = {} -- token -> open claim that jobs leave in this call
 
 -- Decodes the lease of a running job.
 local function decode_lease(text)
-  local token, priority, flag, bytes, rest = string.match(text, '^([^\t]+)\t(%d)([%l-])(%d+)(.*)$')
+  local token, priority, flag, bytes, group, rest = string.match(text, '^([^\t]+)\t(%d)([%l-])(%d+)([^\t]*)(.*)$')
   local accepted, worker = string.match(rest or '', '^\t([^\t]*)\t?(.*)$')
   return {
     token = token,
     priority = tonumber(priority),
     flag = flag, -- VALUE_ONLY or MORE
     bytes = tonumber(bytes) or 0,
+    group = group or '', -- a space and its group, for the fast scripts; only the space if it has none; empty if not known
     accepted = accepted or '',
     worker = worker or '',
   }
 end
 
 local function encode_lease(lease)
-  local text = lease.token .. '\t' .. lease.priority .. lease.flag .. digits(lease.bytes)
+  local text = lease.token .. '\t' .. lease.priority .. lease.flag .. digits(lease.bytes) .. lease.group
   if lease.worker ~= '' then
     return text .. '\t' .. lease.accepted .. '\t' .. lease.worker
   end

@@ -7,6 +7,7 @@ local AUDIT_FIELD, ENDS_LOST_FIELD = 'audit', 'ends'
 local SCHEDULES_FIELD = 'schedules' -- there if the queue has schedules
 local RATE_NEXT_FIELD = 'rate' -- when the next claim would be on schedule (us); missing is 0
 local GROUPS_FIELD = 'groups' -- numbers of all groups together; there if the queue has, or had, jobs with a group
+local HISTORY_FIELD, FAILED_FIELD = 'history', 'failed' -- the minute that is not over; attempts failed since the queue was created
 local REST_FIELD = 'rest' -- until when the queue rests (ms)
 local CALLS_FIELD = '@' -- where to forget calls next; also starts the name of each slot
 
@@ -35,7 +36,7 @@ local RULES_COUNT, RULES_BYTES = 23, 184
 local RULES_FORMAT = '<ddddddddddddddddddddddd'
 -- Without settings of groups, and without limits, only the rules before them are stored, as stores did that have none.
 local UNGROUPED_COUNT, UNGROUPED_BYTES = 18, 144
-local LIMITS_AT = 113 -- the byte of MAX_RUNNING
+local LIMITS_AT, GROUP_LIMITS_AT = 113, 145 -- the bytes of MAX_RUNNING and of GROUP_MAX_RUNNING
 local UNGROUPED_FORMAT = '<dddddddddddddddddd'
 local UNLIMITED_COUNT, UNLIMITED_BYTES = 14, 112
 local UNLIMITED_FORMAT = '<dddddddddddddd'
@@ -47,6 +48,7 @@ local LIMITS_VERSION, LIMITS_CHANGED, IS_STALE, HAS_RECHECK = 1, 2, 3, 4 -- when
 local LINE_FRONT, LINE_BACK, LAST_TURN, UNGROUPED_TURN, GROUPED_RUNNING = 5, 6, 7, 8, 9
 local GROUPED_READY = 10 -- plus the priority
 local GROUP_NUMBERS = 19
+local GROUP_NUMBERS_PATTERN = '^(%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%d+)$'
 local LINE_MIDDLE = 4503599627370496
 local NOWHERE, RESTING = '-', 'r' -- where a group is, if not in `turns`
 local DEFAULT_LIMIT = '-' -- instead of a limit of a single group
@@ -78,6 +80,8 @@ local LINE_FEED, NEEDS_CARE = 10, 42
 local VALUE_ONLY, MORE = '-', 'o'
 local NOT_ACCEPTED = 'd' -- instead of the time a dispatched job was accepted
 
+local ATTEMPT_FAILED, ATTEMPT_EXPIRED = 'f', 'x' -- how an attempt on record ended
+
 -- Arguments.
 local CALL_SLOT, CALL_NUMBER = 1, 2 -- first of a script that uses `call`
 local AFTER, EARLIEST, SPAN, KNOWN_PARTITIONS, SPEC, FIRST_JOB = 3, 4, 5, 6, 7, 8 -- of an enqueue
@@ -106,6 +110,7 @@ local NOTIFY_WORK, NOTIFY_CANCEL = 'w', 'c'
 -- Limits.
 local CLAIM_MAX, CLAIM_BYTES_MAX = 100, 4194304 -- jobs and bytes of payload in a claim
 local CLAIM_TOMBSTONE = 60000 -- how long a closed claim is remembered (ms)
+local ATTEMPTS_MAX, ERROR_GROUPS_MAX = 10, 200 -- records of attempts of a job, groups of errors
 local AMENDMENT_TOMBSTONE = 60000 -- how long an enqueue that changed another job is remembered (ms)
 local CLOCK_SLACK_US = 5000000 -- a clock further behind the mark was set back
 local ULID_DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -113,8 +118,9 @@ local ULID_TRUST = 1000 -- how far the time in an id may be off (ms)
 local WAKE_MAX = 500
 
 -- Bytes.
-local TAB, PLUS, ZERO = 9, 43, 48
+local TAB, SPACE, PLUS, ZERO = 9, 32, 43, 48
 local HELD_KEY = '\001' -- before a unique key that is the name of a tombstone; ids have no control characters
 local ANCHOR_BYTES = 65 -- above 64 bytes a value keeps a small hash a hash table
+local LONG_MEMBER = '~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~' -- makes a small sorted set a skip list for as long as it is not empty
 local PENDING_SCORE = 'inf' -- of a pending job in `scheduled`
 local SUSPECT_LANE = 1099511627776 -- 2^40: the range of scores of one priority in `suspects`

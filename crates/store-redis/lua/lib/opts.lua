@@ -86,11 +86,12 @@ local function save_opts(id, opts)
   end
 end
 
--- Loads the opts of a job that an outcome is reported for. Its expiries are reset: its worker survived it.
+-- Loads the opts of a job that an outcome is reported for. Its expiries are reset: its worker survived it. They stay in the
+-- opts as 0, since the fast scripts would not remove the record of its attempts.
 local function load_reported_opts(id)
   local opts = load_opts(id)
-  if opts[EXPIRIES] then
-    opts[EXPIRIES] = nil
+  if opts[EXPIRIES] and opts[EXPIRIES] ~= '0' then
+    opts[EXPIRIES] = '0'
     save_opts(id, opts)
   end
   return opts

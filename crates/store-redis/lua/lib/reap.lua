@@ -55,6 +55,7 @@ do -- a script may have 200 locals at a time
     end
     local expiries = tonumber(job.opts[EXPIRIES] or 0) + 1
     job.opts[EXPIRIES] = digits(expiries)
+    record_attempt(job.id, job.opts, job.lease, ATTEMPT_EXPIRED)
     local size = tonumber(string.match(redis.call('HGET', k_claims, token) or '', '^%d+\t(%d+)'))
     if size == 1 and expiries >= rule(POISON_AFTER) then
       leave_claim(job.id, token, 'lease_lost', job.opts)

@@ -181,7 +181,7 @@ local function page_of(filter)
   return found, next_at
 end
 
--- One page of matching ids, and the next cursor (empty: done).
+-- One page of matching ids, the next cursor (empty: done), and the number of jobs examined.
 local function scan(filter)
   local found, next_at = page_of(filter)
   while is_too_large(found, filter) do
@@ -194,5 +194,5 @@ local function scan(filter)
       ids[#ids + 1] = found[i]
     end
   end
-  return ids, next_at or ''
+  return ids, next_at or '', #found
 end

@@ -10,6 +10,7 @@ local definition = plan and load_definition(name)
 if not definition then
   return {}
 end
+local has_run = false
 local STORED = { ready = STORED_READY, scheduled = STORED_SCHEDULED, pending = STORED_PENDING }
 
 local function run(instant, id, what, overlap)
@@ -17,6 +18,7 @@ local function run(instant, id, what, overlap)
   if existing then
     return existing
   end
+  has_run = true
   local state = enqueue_scheduled(plan, definition, instant, id, overlap)
   remember(plan, instant, state and what or 'overlap')
   return state and STORED[state] or OVERLAP .. plan.current
@@ -33,6 +35,8 @@ else
   end
 end
 write_all()
-save_plan(plan)
+if has_run then -- a duplicate changes nothing, not even the clock mark
+  save_plan(plan)
+end
 commit()
 return call_reply

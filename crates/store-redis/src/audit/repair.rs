@@ -6,7 +6,7 @@ use windlass_core::{JobId, Result};
 use windlass_redis_link::reply::unexpected_reply;
 
 /// Each code with its message, in which `{}` stands for the detail that the script reports.
-const MESSAGES: [(&str, &str); 50] = [
+const MESSAGES: [(&str, &str); 51] = [
     (
         "anchor_missing",
         "`{}` had lost the field that keeps it a hash table; restored",
@@ -40,6 +40,10 @@ const MESSAGES: [(&str, &str); 50] = [
     (
         "entry_wrong",
         "the job had an entry in the wrong list ({}); removed",
+    ),
+    (
+        "error_group_not_listed",
+        "the error group {} was not in the list of groups; added",
     ),
     (
         "expiry_not_indexed",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::store::{GroupLimits, GroupName, GroupRecord, OwnLimit, Settings};
+use windlass_core::store::{GroupFacts, GroupLimits, GroupName, GroupRecord, OwnLimit, Settings};
 use windlass_core::time::Now;
 use windlass_core::{Priority, Result, Timestamp};
 
@@ -114,6 +114,21 @@ impl StoredGroup {
             resting_until: Some(self.resting_until).filter(|until| *until > now.ms()),
             opens_at: (opens_us > now.us).then(|| Timestamp::from_ms(opens_us.div_ceil(1000))),
             limits: self.limits,
+        }
+    }
+
+    /// What keeps its jobs back, without its jobs.
+    pub(crate) fn facts(self) -> GroupFacts {
+        GroupFacts {
+            name: self.name,
+            limits: self.limits,
+            is_paused: self.is_paused,
+            resting_until: self.resting_until,
+            rate_next_us: self.rate_next_us,
+            slots: self.slots,
+            holds_slot: false,
+            holders: Vec::new(),
+            first: None,
         }
     }
 

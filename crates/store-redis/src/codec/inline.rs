@@ -6,14 +6,26 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::names::{
-    HEADERS, INLINE_MAX, IS_JSON, KIND, NEEDS_CARE, PRIORITY, RETRY_POLICY, TIMEOUT,
+    GROUP, HEADERS, INLINE_MAX, IS_JSON, KIND, NEEDS_CARE, PRIORITY, RETRY_POLICY, TIMEOUT,
 };
+
+/// The letters of opts that a value may have.
+const SIMPLE: [char; 6] = [PRIORITY, KIND, RETRY_POLICY, TIMEOUT, HEADERS, IS_JSON];
 
 /// Whether the opts of a new job are stored in its value.
 fn is_inline(spec: &str, payload: &Bytes) -> bool {
-    let is_simple =
-        |line: &str| line.starts_with([PRIORITY, KIND, RETRY_POLICY, TIMEOUT, HEADERS, IS_JSON]);
+    let is_simple = |line: &str| line.starts_with(SIMPLE);
     spec.is_empty() || (spec.lines().all(is_simple) && spec.len() + 1 + payload.len() <= INLINE_MAX)
+}
+
+/// The length of the line that has a job's place in the line of its group.
+const PLACE_LINE: usize = 22;
+
+/// Whether the value of a new job has all opts once it is ready: then, if the job has a group, the script adds
+/// them to the value, with its place in the line.
+pub(crate) fn is_inline_when_ready(spec: &str, payload: &Bytes) -> bool {
+    let is_simple = |line: &str| line.starts_with(SIMPLE) || line.starts_with(GROUP);
+    spec.lines().all(is_simple) && spec.len() + PLACE_LINE + 1 + payload.len() <= INLINE_MAX
 }
 
 /// Encodes the value of a new job.

@@ -1,5 +1,6 @@
 //! Assembles a job from its stored values.
 
+use windlass_core::attempt::StoredErrors;
 use windlass_core::store::ClaimedJob;
 use windlass_core::{Bytes, Error, Job, JobId, JobState, QueueName, Result, ScheduleName};
 
@@ -64,11 +65,9 @@ impl RawJob {
         let (header, payload) = self.value.clone().map(inline::split).unzip();
         let opts = self.opts.as_ref().filter(|opts| !opts.is_empty());
         let opts = Opts::read(&opts.or(header.as_ref()).cloned().unwrap_or_default())?;
-        let error = self
-            .error
-            .as_deref()
-            .map(|error| text("error", error).map(str::to_owned))
-            .transpose()?;
+        let errors = self.error.as_deref();
+        let errors = errors.map(|errors| text("error", errors)).transpose()?;
+        let errors = StoredErrors::read(errors);
         let due_at = match (self.state, self.due) {
             (JobState::Scheduled, Some(due)) => score("due time", due)?,
             (JobState::Scheduled, None) => return Err(damaged("due time", "missing")),
@@ -100,7 +99,8 @@ impl RawJob {
             finished_at: None,
             progress: None,
             result: self.result.clone(),
-            error,
+            error: errors.error,
+            attempts: errors.attempts,
             reason: None,
             worker: None,
             token: None,

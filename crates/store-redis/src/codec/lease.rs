@@ -50,7 +50,8 @@ impl StoredLease {
                 MORE => false,
                 _ => return Err(bad("invalid flag")),
             },
-            bytes: number(KIND, &facts[2..])?,
+            // The group, after a space, is for scripts.
+            bytes: number(KIND, facts[2..].split(' ').next().unwrap_or_default())?,
             accepted: match fields.next().unwrap_or_default() {
                 "" => Accepted::AtClaim,
                 NOT_ACCEPTED => Accepted::NotYet,
@@ -94,6 +95,8 @@ mod tests {
         let read = |text: &str| StoredLease::read(text.as_bytes()).unwrap();
 
         assert_eq!(read("5000123-0000beef\t5-120"), plain);
+        assert_eq!(read("5000123-0000beef\t5-120 "), plain);
+        assert_eq!(read("5000123-0000beef\t5-120 ann of 5"), plain);
         assert_eq!(plain.accepted_at(), Some(Timestamp::from_ms(5_000)));
 
         let dispatched = read("5000123-0000beef\t0o0\td");

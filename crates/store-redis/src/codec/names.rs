@@ -8,6 +8,8 @@ pub(crate) const CALLS_FIELD: &str = "@";
 pub(crate) const RATE_NEXT_FIELD: &str = "rate";
 pub(crate) const GROUPS_FIELD: &str = "groups";
 pub(crate) const REST_FIELD: &str = "rest";
+pub(crate) const HISTORY_FIELD: &str = "history";
+pub(crate) const FAILED_FIELD: &str = "failed";
 
 /// Positions in the packed stats, counted from 1.
 pub(crate) const SCHEMA: usize = 1;

@@ -44,9 +44,6 @@ pub(crate) fn spec(job: &NewJob) -> String {
     if let Some(kind) = &job.kind {
         line(&mut lines, KIND, kind);
     }
-    if let Some(group) = &job.group {
-        line(&mut lines, GROUP, group);
-    }
     if let Some(key) = &job.unique_key {
         line(&mut lines, UNIQUE_KEY, key);
     }
@@ -64,6 +61,9 @@ pub(crate) fn spec(job: &NewJob) -> String {
     write_due(&mut lines, EXPIRES_AT, job.expires);
     if job.keep_outcome {
         line(&mut lines, KEEP_OUTCOME, "");
+    }
+    if let Some(group) = &job.group {
+        line(&mut lines, GROUP, group);
     }
     write_headers(&mut lines, &job.headers);
     if amends(job) {

@@ -1,17 +1,17 @@
-//! The groups of a dump.
+//! The groups of jobs and of errors in a dump.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use windlass_core::dump::GroupDump;
-use windlass_core::store::{GroupName, Settings, Stats};
+use windlass_core::store::{ErrorGroup, GroupName, Settings, Stats};
 use windlass_core::time::Now;
 use windlass_core::{JobId, Result, Timestamp};
 
 use super::Stored;
 use super::source::Sorted;
 use crate::codec::group::{GroupNumbers, StoredGroup};
-use crate::codec::{damaged, job_id, text};
+use crate::codec::{damaged, error_group, job_id, text};
 
 impl Stored {
     pub(super) fn groups(
@@ -49,6 +49,12 @@ impl Stored {
             return Ok(dumps);
         }
         Err(damaged("group", "missing record"))
+    }
+
+    pub(super) fn error_groups(&self, now: Timestamp) -> Result<Vec<ErrorGroup>> {
+        let groups = self.error_groups.iter();
+        let groups = groups.map(|(name, record)| error_group::read(name, record, now));
+        Ok(ErrorGroup::merge(groups.collect::<Result<Vec<_>>>()?))
     }
 }
 

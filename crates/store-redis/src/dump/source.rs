@@ -78,11 +78,19 @@ impl<A: Ask> Source<'_, A> {
         let key = Key::named("ready").ok_or_else(|| damaged("ready list", "missing key"))?;
         let mut lists = Vec::new();
         for key in self.keys.declared(&[key]) {
-            let mut cmd = redis::cmd("LRANGE");
-            cmd.arg(&key[..]).arg(0).arg(-1);
-            lists.push(value::items(self.ask.ask(&key, &cmd).await?)?);
+            lists.push(self.items(&key).await?);
         }
         Ok(lists)
+    }
+
+    pub(super) async fn list(&self, name: &str) -> Result<Vec<Bytes>> {
+        self.items(&self.keys.one(name)).await
+    }
+
+    async fn items(&self, key: &[u8]) -> Result<Vec<Bytes>> {
+        let mut cmd = redis::cmd("LRANGE");
+        cmd.arg(key).arg(0).arg(-1);
+        value::items(self.ask.ask(key, &cmd).await?)
     }
 }
 

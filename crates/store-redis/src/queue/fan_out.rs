@@ -1,7 +1,9 @@
 //! Verbs that work on all partitions of a queue, or search all of them.
 
+use windlass_core::history;
 use windlass_core::store::{
-    Changed, ChangedJob, Changes, Cursor, Maintained, Page, QueueDeletion, Setting, Settings, Stats,
+    Changed, ChangedJob, Changes, Cursor, HistoryRow, JobPage, Maintained, QueueDeletion, Setting,
+    Settings, Stats,
 };
 use windlass_core::{Change, Error, Filter, Job, JobId, Result, Target};
 
@@ -63,14 +65,11 @@ impl Queue {
             }
             items.extend(found.into_iter().flatten());
         }
-        Ok(Page { items, next: None })
+        Ok(JobPage::complete(items))
     }
 
     async fn change_holder(&self, change: Change, target: &Target) -> Result<Changes> {
-        let mut replies = Page {
-            items: Vec::new(),
-            next: None,
-        };
+        let mut replies = JobPage::default();
         for partition in self.partitions().iter() {
             replies = partition.change(change, target, None).await?;
             if !replies.items.iter().all(|item| is_not_found(Some(item))) {
@@ -92,9 +91,9 @@ impl Queue {
         let page = partitions[cursor.partition]
             .change(change, target, cursor.within.as_deref())
             .await?;
-        Ok(Page {
+        Ok(JobPage {
             next: cursor.next(page.next, filter, partitions.len()),
-            items: page.items,
+            ..page
         })
     }
 
@@ -103,16 +102,16 @@ impl Queue {
         filter: &Filter,
         from: Option<&Cursor>,
         limit: usize,
-    ) -> Result<Page<Job>> {
+    ) -> Result<JobPage<Job>> {
         self.refresh().await?;
         let partitions = self.partitions();
         let cursor = PageCursor::read(from, Some(filter), partitions.len())?;
         let page = partitions[cursor.partition]
             .list_page(filter, cursor.within.as_deref(), limit)
             .await?;
-        Ok(Page {
+        Ok(JobPage {
             next: cursor.next(page.next, Some(filter), partitions.len()),
-            items: page.items,
+            ..page
         })
     }
 
@@ -197,6 +196,11 @@ impl Queue {
             .await?
             .is_some_and(|stats| stored_jobs(&stats) > 0);
         new.check_change(&old, has_jobs, self.has_groups().await?)
+    }
+
+    pub(crate) async fn history(&self, minutes: u32) -> Result<Vec<HistoryRow>> {
+        let rows = self.in_every(move |partition| async move { partition.history(minutes).await });
+        Ok(history::merge(all(rows.await)?))
     }
 
     pub(crate) async fn stats(&self) -> Result<Option<Stats>> {

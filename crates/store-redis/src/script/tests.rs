@@ -103,6 +103,8 @@ fn the_fast_scripts_declare_few_keys() {
 
     assert!(count(&scripts.fast_enqueue) <= 6);
     assert!(count(&scripts.fast_complete) <= 22);
+    assert!(count(&scripts.fast_group_enqueue) <= 11);
+    assert!(count(&scripts.fast_group_complete) <= 29);
 }
 
 #[test]

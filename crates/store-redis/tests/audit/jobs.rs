@@ -380,7 +380,11 @@ async fn unreadable_values_are_repaired() -> Result<()> {
     let claim = fixture.take(2).await?;
     fixture.fail(lease_of(&claim, 0), Retry::Permanent).await?;
     let errors = key("errors");
-    let command: [&[u8]; 4] = [b"HSET", errors.as_bytes(), b"a", b"bad \xff!!!"];
+    let text = fixture.job("a").await?.stored_errors().to_text();
+    let mut damaged = text.unwrap_or_default().into_bytes();
+    damaged.pop();
+    damaged.push(0xff);
+    let command: [&[u8]; 4] = [b"HSET", errors.as_bytes(), b"a", &damaged];
     test.server.command(&command).ok();
     test.command("HSET", "progress", &["b", "soon"]);
     test.command("ZADD", "scheduled", &["1.5", "later"]);
@@ -395,7 +399,9 @@ async fn unreadable_values_are_repaired() -> Result<()> {
             "value_unreadable later"
         ]
     );
-    assert_eq!(fixture.job("a").await?.error.as_deref(), Some("bad ?!!!"));
+    let job = fixture.job("a").await?;
+    assert_eq!(job.error.as_deref(), Some("it brok?"));
+    assert_eq!(job.attempts[0].error, job.error);
     assert_eq!(test.drain().await?, ["later"]);
     Ok(())
 }
@@ -419,4 +425,21 @@ async fn a_job_with_an_invalid_id_gets_a_valid_one() -> Result<()> {
     assert_eq!(ids.len(), 2);
     assert!(ids[1].starts_with("recovered-"));
     Ok(())
+}
+
+#[tokio::test]
+async fn damaged_error_groups_are_dropped_and_lost_ones_listed_again() -> Result<()> {
+    let test = AuditFixture::open().await;
+    test.fixture.kill(named("a")).await?;
+    test.command("HSET", "error_groups", &["\tbad", "soon"]);
+    test.command("ZADD", "error_seen", &["5", "\tbad", "6", "\tgone"]);
+    test.command("ZREM", "error_seen", &["\tit broke"]);
+
+    let repairs = test.repair().await?;
+
+    let expected = ["error_group_not_listed", "leftover", "value_unreadable"];
+    assert_eq!(repairs, expected);
+    let groups = test.fixture.store.error_groups(&test.fixture.queue).await?;
+    assert_eq!(groups.len(), 1);
+    test.assert_sound().await
 }

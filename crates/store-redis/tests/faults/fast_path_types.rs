@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::store::Kind;
+use windlass_core::store::{GroupName, Kind};
 use windlass_core::{
     BootId, ClaimRequest, Clock, JobLease, LeaseTime, ManualClock, NewJob, QueueName, Result,
     Store, SystemClock, Timestamp,
@@ -25,11 +25,16 @@ struct FastPathFixture {
 }
 
 impl FastPathFixture {
-    async fn build(store: &RedisStore, kind: Option<Kind>) -> Result<Self> {
+    async fn build(
+        store: &RedisStore,
+        kind: Option<Kind>,
+        group: Option<GroupName>,
+    ) -> Result<Self> {
         let queue = QueueName::new("q")?;
         let job = || {
             let mut job = NewJob::new("payload");
             job.kind.clone_from(&kind);
+            job.group.clone_from(&group);
             job
         };
         store
@@ -82,15 +87,20 @@ impl FastPathFixture {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_of_the_wrong_type_never_leaves_a_fast_path_half_done() {
-    assert_never_half_done(None).await;
+    assert_never_half_done(None, None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_of_the_wrong_type_never_leaves_a_fast_path_for_jobs_of_a_kind_half_done() {
-    assert_never_half_done(Some(Kind::new("mail.send").unwrap())).await;
+    assert_never_half_done(Some(Kind::new("mail.send").unwrap()), None).await;
 }
 
-async fn assert_never_half_done(kind: Option<Kind>) {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_wrong_type_never_leaves_a_fast_path_for_groups_half_done() {
+    assert_never_half_done(None, Some(GroupName::new("ann").unwrap())).await;
+}
+
+async fn assert_never_half_done(kind: Option<Kind>, group: Option<GroupName>) {
     let server = Server::start();
     let now = || Timestamp::from_ms(SystemClock.now_us() / 1000);
     let (start, clock) = (now(), Arc::new(ManualClock::new(now())));
@@ -101,7 +111,7 @@ async fn assert_never_half_done(kind: Option<Kind>) {
     let store = RedisStore::open(&server.url(), options).await.unwrap();
     // The ids of the jobs have the time of the store.
     clock.advance(Duration::from_millis(now().as_ms() - start.as_ms()));
-    let fixture = FastPathFixture::build(&store, kind).await.unwrap();
+    let fixture = FastPathFixture::build(&store, kind, group).await.unwrap();
     let mut link = server.connect().unwrap();
     let dumped = contents::dump(&mut link);
     let (mut refused, mut done, mut broken) = (0, 0, Vec::new());

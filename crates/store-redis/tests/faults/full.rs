@@ -246,7 +246,7 @@ async fn operate(store: &RedisStore, q: &QueueName) {
     let of = |state| {
         Target::Filter(Filter {
             state: Some(state),
-            kind: None,
+            ..Filter::default()
         })
     };
     store.set_paused(q, true).await.unwrap();

@@ -86,7 +86,7 @@ fn ids() -> Target {
 fn filter(state: JobState) -> Target {
     Target::Filter(Filter {
         state: Some(state),
-        kind: None,
+        ..Filter::default()
     })
 }
 

@@ -87,8 +87,10 @@ async fn a_waiting_claim_resends_its_script() {
 
         let claim = waiting.await.unwrap().unwrap().expect("a job arrived");
         assert_eq!(claim.jobs.len(), 1);
-        // Both the script of the enqueue and that of the waiting claim were missing.
-        assert_eq!(with(&server, no_scripts).await, before + 2);
+        // Both the script of the enqueue and that of the waiting claim were missing; and the full script, if the history
+        // took a sample.
+        let missing = with(&server, no_scripts).await - before;
+        assert!((2..=3).contains(&missing), "{missing}");
         // The waiter's poll ends before the next round.
         sleep(Duration::from_millis(5)).await;
     }

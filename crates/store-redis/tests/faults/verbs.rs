@@ -3,7 +3,8 @@
 use std::pin::Pin;
 
 use windlass_core::store::{
-    Fraction, Heartbeat, OnDuplicate, Retry, Run, ScheduleChange, UniqueKey, WorkerCommand,
+    Fingerprint, Fraction, Heartbeat, OnDuplicate, Retry, Run, ScheduleChange, UniqueKey,
+    WorkerCommand,
 };
 use windlass_core::{
     BootId, Change, ClaimRequest, Due, Filter, JobLease, JobState, LeaseTime, Mode, NewJob,
@@ -56,7 +57,7 @@ fn alone(max: usize, mode: Mode) -> ClaimRequest {
 fn of(state: JobState) -> Target {
     Target::Filter(Filter {
         state: Some(state),
-        kind: None,
+        ..Filter::default()
     })
 }
 
@@ -128,6 +129,8 @@ verbs! {
     "complete and claim": |s, w| s.complete(&w.q, leases_of(&w.held).into_iter().map(JobLease::completion).collect(), Some(request(w, 2)));
     "fail": |s, w| s.fail(&w.q, leases_of(&w.held).into_iter().map(|lease| lease.failure("no").retry(Retry::At(Due::Now))).collect());
     "fail for good": |s, w| s.fail(&w.q, leases_of(&w.held).into_iter().map(|lease| lease.failure("no").retry(Retry::Permanent)).collect());
+    "errors": |s, w| s.error_groups(&w.q);
+    "clear error": |s, w| s.clear_error_group(&w.q, Fingerprint::of(None, "no"));
     "release": |s, w| s.release(&w.q, leases_of(&w.held));
     "snooze": |s, w| s.snooze(&w.q, leases_of(&w.held).into_iter().map(|lease| lease.snooze(Due::After(HOUR))).collect());
     "cancel": |s, w| s.change(&w.q, Change::Cancel, &Target::Filter(Filter::default()), None);
@@ -146,7 +149,10 @@ verbs! {
     "set" several: |s, w| s.set(&w.q, vec!["requeue=back".parse()?]);
     "queues": |s, _w| s.queues();
     "stats": |s, w| s.stats(&w.q);
+    "history": |s, w| s.history(&w.q, 60);
     "get": |s, w| s.get(&w.q, &w.held.jobs[0].id);
+    "explain": |s, w| s.explain(&w.q, &w.held.jobs[0].id);
+    "explain a waiting job" several: |s, w| s.explain(&w.q, &id("ready-0"));
     "list": |s, w| s.list(&w.q, &Filter::default(), None, 500);
     "put schedule": |s, w| s.put_schedule(&w.q, schedule("new"), Some(true));
     "put schedule again": |s, w| s.put_schedule(&w.q, changed(), Some(true));

@@ -15,7 +15,7 @@ use crate::verbs::{self, Verb};
 /// Every key of a queue except the ready lists.
 const QUEUE_KEYS: &str = "state settings jobs opts errors results suspects ghosts scheduled expiring \
     unique running open claims left tokens holds leases owners stopping progress final succeeded dead \
-    cancelled tombstones forgetting schedules plans firing refilling names sleepers wake";
+    cancelled tombstones forgetting schedules plans firing refilling names history error_groups error_seen sleepers wake";
 const READY_LISTS: usize = 10;
 const REGISTRY_KEYS: &str = "schema queues workers seen mark";
 

@@ -109,7 +109,15 @@ async fn a_migrated_store_is_as_if_it_had_always_had_the_new_schema() {
     assert!(last.is_done && last.jobs > 50, "{last:?}");
     let store = open(&server, &clock).await.unwrap();
     let (expected, found) = (model.dump(&queue).await, store.dump(&queue).await);
-    assert_eq!(found.unwrap(), expected.unwrap());
+    let (mut expected, mut found) = (expected.unwrap(), found.unwrap());
+    // Earlier versions kept no history and no record of attempts.
+    for dump in expected.iter_mut().chain(&mut found) {
+        dump.history.clear();
+        dump.error_groups.clear();
+        dump.stats.bytes = 0; // includes these records
+        dump.jobs.iter_mut().for_each(|job| job.attempts.clear());
+    }
+    assert_eq!(found, expected);
     assert_eq!(audit(&store, &queue).await, Vec::<String>::new());
     // Only jobs with opts that matter to a script are in the hash, besides its anchor.
     let opts = server.command(&["HKEYS", "windlass:{q}:opts"]).ok();

@@ -55,7 +55,7 @@ const TIME_MAX: u64 = i64::MAX.cast_unsigned();
 
 impl GroupRow {
     /// A group that is not stored.
-    pub(super) fn new(name: GroupName) -> Self {
+    pub(crate) fn new(name: GroupName) -> Self {
         Self {
             name,
             ready: 0,
@@ -81,7 +81,7 @@ impl GroupRow {
         db.rows(&query(condition), params, Self::read)
     }
 
-    pub(super) fn find(db: &Connection, queue: i64, name: &GroupName) -> TxResult<Option<Self>> {
+    pub(crate) fn find(db: &Connection, queue: i64, name: &GroupName) -> TxResult<Option<Self>> {
         let condition = query("queue = ?1 AND name = ?2");
         db.first(&condition, params![queue, name.as_str()], Self::read)
     }

@@ -8,7 +8,7 @@ use windlass_core::{
     QueueName, Result, Store, Target,
 };
 
-use super::job_lease;
+use super::{explain_all, job_lease};
 use crate::SqliteStore;
 
 /// Claims in turn from groups that are full, closed, resting and paused, and lets jobs leave them in every way.
@@ -72,8 +72,10 @@ async fn change(store: &SqliteStore, q: &QueueName, clock: &ManualClock) -> Resu
     let states = [JobState::Dead, JobState::Scheduled, JobState::Ready];
     let changes = [Change::Retry, Change::Promote, Change::Cancel];
     for (state, change) in states.into_iter().zip(changes) {
-        let (state, kind) = (Some(state), None);
-        let all = Target::Filter(Filter { state, kind });
+        let all = Target::Filter(Filter {
+            state: Some(state),
+            ..Filter::default()
+        });
         store.change(q, change, &all, None).await?;
         store.enqueue(q, (0..40).map(job).collect()).await?;
     }
@@ -103,12 +105,13 @@ async fn change(store: &SqliteStore, q: &QueueName, clock: &ManualClock) -> Resu
 async fn read(store: &SqliteStore, q: &QueueName) -> Result<()> {
     store.stats(q).await?;
     store.group(q, &group(1)).await?;
+    explain_all(store, q).await?;
     let page = store.groups(q, None, 1).await?;
     assert!(page.next.is_some());
     store.groups(q, page.next, 9).await?;
     let ready = Filter {
         state: Some(JobState::Ready),
-        kind: None,
+        ..Filter::default()
     };
     let mut from = None;
     loop {

@@ -236,9 +236,9 @@ impl QueueTx<'_> {
     pub(crate) fn pending_jobs(&self, limit: usize) -> TxResult<Vec<JobMeta>> {
         let filter = Filter {
             state: Some(JobState::Pending),
-            kind: None,
+            ..Filter::default()
         };
-        let page = read::page(self.db, self.queue, &filter, None, limit)?;
+        let page = read::page(self.db, self.queue, &filter, None, limit, self.now.ms())?;
         let jobs = page.items.iter().map(|id| self.find(id));
         Ok(jobs
             .collect::<TxResult<Vec<_>>>()?

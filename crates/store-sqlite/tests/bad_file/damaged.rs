@@ -50,7 +50,7 @@ pub(super) async fn run_all_verbs(store: &SqliteStore) -> Vec<ErrorKind> {
     for state in JobState::ALL {
         let filter = Filter {
             state: Some(*state),
-            kind: None,
+            ..Filter::default()
         };
         note(store.list(&q, &filter, None, 100).await.map(drop));
     }

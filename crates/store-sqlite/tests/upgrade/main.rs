@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use windlass_core::store::{OnDuplicate, Rule};
+use windlass_core::store::{OnDuplicate, Rule, WaitReason};
 use windlass_core::{
     ClaimRequest, Enqueued, ErrorKind, Filter, JobState, NewJob, QueueName, Schedule, ScheduleName,
     Store,
@@ -36,6 +36,10 @@ const JOBS: &str = "
 const TOMBSTONE: &str = "
     INSERT INTO tombstone (queue, id, state, until) VALUES (1, 'ended', 3, 9000000000000000);
     UPDATE queue SET stats = '0 0 0 0 0 1 0 0 0 0 1 0 0 0 0 0 0 0 6 1 2 0 0 0 0 0 2 0 0 0 0';";
+
+/// Turns a store of version 3 into one of version 2.
+const TO_VERSION_2: &str = "DROP TABLE history; DROP TABLE open_minute; DROP TABLE error_group;
+    DROP INDEX job_holder; DROP TABLE action; PRAGMA user_version = 2;";
 
 /// Creates a store of version 1.
 fn old_store(sql: &str) -> (TempDir, PathBuf) {
@@ -62,7 +66,7 @@ async fn an_upgraded_store_has_its_jobs_and_can_have_schedules() {
     let (_folder, path) = old_store(JOBS);
     let (store, q) = (open(&path), queue());
 
-    assert_eq!(store.info().await.unwrap().schema_version, 2);
+    assert_eq!(store.info().await.unwrap().schema_version, 3);
     assert_eq!(store.settings(&q).await.unwrap().poison_after, 7);
     let (_, repairs) = paging::audit(&store, &q).await.unwrap();
     assert_eq!(repairs, []);
@@ -103,6 +107,31 @@ async fn an_upgraded_store_has_its_remembered_ids_and_can_replace_its_jobs() {
     assert_eq!(repairs, []);
     let claim = store.claim(&q, ClaimRequest::single(5)).await.unwrap();
     assert_eq!(claim.unwrap().jobs[0].payload, "new");
+}
+
+#[tokio::test]
+async fn the_history_of_an_upgraded_queue_begins_with_its_first_sample() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, q) = (folder.path().join("jobs.db"), queue());
+    let store = open(&path);
+    let jobs = vec![NewJob::new("a"), NewJob::new("b")];
+    store.enqueue(&q, jobs).await.unwrap();
+    drop(store);
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(TO_VERSION_2).unwrap();
+    drop(db);
+
+    let store = open(&path);
+
+    assert_eq!(store.info().await.unwrap().schema_version, 3);
+    assert_eq!(store.history(&q, 60).await.unwrap(), []);
+    store.claim(&q, ClaimRequest::single(1)).await.unwrap();
+    let new = vec![NewJob::new("c")];
+    store.enqueue(&q, new).await.unwrap();
+    let rows = store.history(&q, 60).await.unwrap();
+    assert_eq!((rows[0].counts.enqueued, rows[0].levels.ready), (1, 2));
+    let (_, repairs) = paging::audit(&store, &q).await.unwrap();
+    assert_eq!(repairs, []);
 }
 
 #[tokio::test]
@@ -158,6 +187,32 @@ async fn an_upgraded_store_hands_out_its_jobs_in_order_and_can_have_groups() {
     assert_eq!(claimed, ["1", "2", "7", "3", "4", "5", "6"]);
     let (_, repairs) = paging::audit(&store, &q).await.unwrap();
     assert_eq!(repairs, []);
+}
+
+#[tokio::test]
+async fn a_store_of_version_2_can_explain_why_its_jobs_wait() {
+    let (_folder, path) = old_store(JOBS);
+    let q = queue();
+    let store = open(&path);
+    let slot = vec!["group_max_running=1".parse().unwrap()];
+    store.set(&q, slot).await.unwrap();
+    let job = |id: &str| NewJob::new("x").id(id.parse().unwrap());
+    let jobs = ["a", "b"].map(|id| job(id).group("g".parse().unwrap()));
+    store.enqueue(&q, jobs.to_vec()).await.unwrap();
+    store.claim(&q, ClaimRequest::single(5)).await.unwrap();
+    drop(store);
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(TO_VERSION_2).unwrap();
+    drop(db);
+
+    let store = open(&path);
+
+    let explained = store.explain(&q, &"b".parse().unwrap()).await.unwrap();
+    let reasons = explained.unwrap().reasons;
+    let WaitReason::GroupFull { holders, .. } = &reasons[0] else {
+        panic!("{reasons:?}");
+    };
+    assert_eq!(holders[0].id.as_str(), "a");
 }
 
 #[tokio::test]

@@ -298,6 +298,7 @@ pub async fn jobs_are_cancelled_by_state_and_kind(fixture: &Fixture) -> Result<(
     let filter = Filter {
         state: Some(JobState::Ready),
         kind: Some(mail),
+        ..Filter::default()
     };
     let counts = cancel_all(fixture, &Target::Filter(filter)).await?;
 

@@ -181,7 +181,7 @@ pub async fn jobs_are_changed_by_filter_in_pages(fixture: &Fixture) -> Result<()
 
     let filter = Filter {
         state: Some(JobState::Cancelled),
-        kind: None,
+        ..Filter::default()
     };
     assert_eq!(delete_all(fixture, filter).await?, 1100);
 
@@ -201,6 +201,7 @@ pub async fn dead_jobs_of_a_kind_are_retried_together(fixture: &Fixture) -> Resu
     let target = Target::Filter(Filter {
         state: Some(JobState::Dead),
         kind: Some(mail),
+        ..Filter::default()
     });
     let changes = fixture
         .store
@@ -322,7 +323,7 @@ pub async fn a_filter_meets_the_dead_in_the_order_they_died(fixture: &Fixture) -
     }
     let dead = Target::Filter(Filter {
         state: Some(JobState::Dead),
-        kind: None,
+        ..Filter::default()
     });
 
     fixture

@@ -221,7 +221,7 @@ pub async fn a_job_that_stays_put_is_seen_while_others_move(fixture: &Fixture) -
     fixture.enqueue_all(numbered(30)).await?;
     let filter = Filter {
         state: Some(JobState::Ready),
-        kind: None,
+        ..Filter::default()
     };
     let mut seen = Vec::new();
     let mut from = None;
@@ -261,6 +261,7 @@ pub async fn a_listing_is_filtered_by_state_and_kind(fixture: &Fixture) -> Resul
         let filter = Filter {
             state,
             kind: kind.cloned(),
+            ..Filter::default()
         };
         async move {
             let jobs = fixture.list(&filter, 2).await?;

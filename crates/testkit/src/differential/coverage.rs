@@ -1,15 +1,14 @@
 //! Counts the outcomes that a run reached, and checks that none is missing.
 
 mod groups;
+mod state;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use windlass_core::dump::QueueDump;
 use windlass_core::limits::CLAIM_BYTES_MAX;
-use windlass_core::schedule::KNOWN_FOREVER;
 use windlass_core::store::{Changed, LeaseStatus, Ran};
-use windlass_core::{Enqueued, JobState, Mode, OutcomeStatus, Timestamp};
+use windlass_core::{Enqueued, Mode, OutcomeStatus};
 
 use super::generate::LARGE_BYTES;
 use super::operation::Operation;
@@ -45,6 +44,22 @@ const EXPECTED: &[&str] = &[
     "claim jobs",
     "claim repeated",
     "claim suspect",
+    "why final",
+    "why running",
+    "why scheduled",
+    "why pending",
+    "why queue_paused",
+    "why queue_full",
+    "why queue_rate",
+    "why queue_resting",
+    "why group_paused",
+    "why group_resting",
+    "why group_rate",
+    "why group_full",
+    "why lane_head",
+    "why suspect",
+    "why no_worker",
+    "why behind",
     "claim full of bytes",
     "claim at most once",
     "claim dispatch",
@@ -111,6 +126,7 @@ const EXPECTED: &[&str] = &[
     "dead deadline",
     "dead poison",
     "dead expired",
+    "state several waits in a minute",
     "state suspect waits",
     "state id remembered",
     "state key held",
@@ -313,60 +329,11 @@ impl Coverage {
         }
     }
 
-    /// Counts the features of a state.
-    pub(super) fn note_dump(&mut self, dump: &QueueDump) {
-        for job in dump.jobs.iter().filter(|job| job.state == JobState::Dead) {
-            if let Some(reason) = job.reason {
-                self.count(format!("dead {reason}"));
-            }
-        }
-        for record in &dump.schedules {
-            for occurrence in &record.history {
-                match &occurrence.firing {
-                    Ok(_) => self.count("state fired"),
-                    Err(reason) => self.count(format!("state skipped {reason}")),
-                }
-            }
-            if record.known_until == KNOWN_FOREVER {
-                self.count("state schedule ended");
-            }
-        }
-        self.note_groups(dump);
-        let marks = [
-            ("state queue rests", dump.stats.resting_ms.is_some()),
-            ("state pending", dump.stats.pending > 0),
-            (
-                "state suspect waits",
-                dump.ready.iter().any(|lanes| !lanes.0.is_empty()),
-            ),
-            ("state id remembered", !dump.tombstones.is_empty()),
-            ("state key held", !dump.held_keys.is_empty()),
-            ("state amendment remembered", !dump.amendments.is_empty()),
-            (
-                "state claim remembered",
-                dump.claims.iter().any(|c| c.finished_at.is_some()),
-            ),
-            ("state paused", dump.stats.is_paused),
-            (
-                "state queue full",
-                dump.stats.ready > 0
-                    && (dump.settings.max_running)
-                        .is_some_and(|max| dump.stats.running >= u64::from(max)),
-            ),
-            (
-                "state rate closed",
-                dump.stats.ready > 0 && dump.rate_next_us.is_some_and(|next| next > 0),
-            ),
-            (
-                "state lease half reaped",
-                dump.leases
-                    .iter()
-                    .any(|lease| lease.until == Timestamp::default()),
-            ),
-        ];
-        for (what, is_so) in marks {
-            if is_so {
-                self.count(what);
+    /// Counts the reasons of a job.
+    pub(super) fn note_explanation(&mut self, reply: &Reply) {
+        if let Reply::Explained(Some(explanation)) = reply {
+            for reason in &explanation.reasons {
+                self.count(format!("why {}", reason.word()));
             }
         }
     }

@@ -56,9 +56,11 @@ pub(super) fn of_dumps(model: Option<&QueueDump>, subject: Option<&QueueDump>) -
         lines.items("held key", &dump.held_keys, |item| &item.0);
         lines.items("amendment", &dump.amendments, |item| &item.0);
         lines.items("schedule", &dump.schedules, |record| &record.schedule.name);
+        lines.value("errors", &dump.error_groups);
         lines.items("lease", &dump.leases, |lease| &lease.owner);
         lines.items("claim", &dump.claims, |claim| &claim.token);
         lines.value("stats", &dump.stats);
+        lines.items("history", &dump.history, |row| &row.minute);
         lines.value("settings", &dump.settings);
         lines.value("rate", &dump.rate_next_us);
         lines

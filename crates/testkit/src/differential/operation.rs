@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windlass_core::store::{
-    Completion, Failure, Fraction, GroupChange, GroupName, Heartbeat, NewWorker, Refill, Run,
-    ScheduleChange, Setting, SnoozeScope, WorkerCommand,
+    Completion, Failure, Fingerprint, Fraction, GroupChange, GroupName, Heartbeat, NewWorker,
+    Refill, Run, ScheduleChange, Setting, SnoozeScope, WorkerCommand,
 };
 use windlass_core::{
     BootId, Change, ClaimRequest, Due, Filter, JobId, JobLease, LeaseTime, ManualClock, NewJob,
@@ -42,10 +42,14 @@ pub(super) enum Operation {
     SetGroup(QueueName, GroupName, GroupChange),
     Group(QueueName, GroupName),
     Groups(QueueName, usize),
+    Errors(QueueName),
+    ClearError(QueueName, Fingerprint),
     Set(QueueName, Setting),
     Settings(QueueName),
     Stats(QueueName),
+    History(QueueName, u32),
     Get(QueueName, JobId),
+    Explain(QueueName, JobId),
     List(QueueName, Filter, usize),
     Queues,
     Register(NewWorker),
@@ -136,10 +140,16 @@ impl Operation {
             Self::Groups(queue, limit) => {
                 Reply::Groups(paging::groups(store, &queue, limit).await?)
             }
+            Self::Errors(queue) => Reply::Errors(store.error_groups(&queue).await?),
+            Self::ClearError(queue, group) => {
+                Reply::KnownClaim(store.clear_error_group(&queue, group).await?)
+            }
             Self::Set(queue, setting) => Reply::Settings(store.set(&queue, vec![setting]).await?),
             Self::Settings(queue) => Reply::Settings(store.settings(&queue).await?),
             Self::Stats(queue) => Reply::stats(store.stats(&queue).await?),
+            Self::History(queue, minutes) => Reply::History(store.history(&queue, minutes).await?),
             Self::Get(queue, id) => Reply::Job(store.get(&queue, &id).await?.map(Box::new)),
+            Self::Explain(queue, id) => Reply::Explained(store.explain(&queue, &id).await?),
             Self::List(queue, filter, limit) => list_all(store, &queue, &filter, limit).await?,
             Self::Queues => Reply::Queues(store.queues().await?),
             Self::PutSchedule(queue, schedule, is_paused) => {

@@ -1,9 +1,9 @@
 //! Replies of a store in a comparable form.
 
 use windlass_core::store::{
-    ChangedJob, Completed, DurabilityLevel, GroupRecord, LeaseStatus, Maintained, QueueDeletion,
-    Ran, Renewed, Repair, SchedulePut, ScheduleRecord, Settings, Stats, WorkerCommand,
-    WorkerRecord,
+    ChangedJob, Completed, DurabilityLevel, ErrorGroup, Explanation, GroupRecord, HistoryRow,
+    LeaseStatus, Maintained, QueueDeletion, Ran, Renewed, Repair, SchedulePut, ScheduleRecord,
+    Settings, Stats, WaitReason, WorkerCommand, WorkerRecord,
 };
 use windlass_core::{Claim, Enqueued, ErrorKind, Job, OutcomeStatus, QueueName};
 
@@ -25,10 +25,13 @@ pub(super) enum Reply {
     Ran(Option<Vec<Ran>>),
     Schedules(Vec<ScheduleRecord>),
     Groups(Vec<GroupRecord>),
+    Errors(Vec<ErrorGroup>),
     Audited(u64, Vec<Repair>),
     Settings(Settings),
     Stats(Option<Stats>),
+    History(Vec<HistoryRow>),
     Job(Option<Box<Job>>),
+    Explained(Option<Explanation>),
     Jobs(Vec<Job>),
     Queues(Vec<QueueName>),
     Command(WorkerCommand),
@@ -74,6 +77,24 @@ impl Reply {
         Self::Stats(stats)
     }
 
+    /// Whether this reply and that of the specification are equal. An estimate of the jobs ahead need not be, nor what
+    /// follows from it.
+    pub(super) fn agrees_with(&self, expected: &Self) -> bool {
+        let (Self::Explained(Some(mut actual)), Self::Explained(Some(mut expected))) =
+            (self.clone(), expected.clone())
+        else {
+            return self == expected;
+        };
+        if actual.reasons.iter().any(is_estimate) {
+            for explanation in [&mut actual, &mut expected] {
+                let is_behind = |reason: &WaitReason| matches!(reason, WaitReason::Behind { .. });
+                explanation.reasons.retain(|reason| !is_behind(reason));
+                explanation.eta = None;
+            }
+        }
+        actual == expected
+    }
+
     /// Returns the claim of the reply, if any.
     pub(super) fn claim(&self) -> Option<&Claim> {
         match self {
@@ -86,4 +107,14 @@ impl Reply {
 
 fn ignore_level(reply: &mut Enqueued) {
     *reply.level_mut() = DurabilityLevel::Memory;
+}
+
+fn is_estimate(reason: &WaitReason) -> bool {
+    matches!(
+        reason,
+        WaitReason::Behind {
+            is_estimate: true,
+            ..
+        }
+    )
 }

@@ -10,10 +10,11 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use windlass_core::limits::Limits;
 use windlass_core::store::{
-    Audited, Changes, Completed, Completion, Cursor, Failure, Fraction, GroupChange, GroupName,
-    GroupRecord, Heartbeat, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill,
-    Renewed, Run, ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats,
-    Watch, WorkerCommand, WorkerRecord,
+    Action, ActionRecord, Audited, Changes, Completed, Completion, Cursor, ErrorGroup, Explanation,
+    Failure, Fingerprint, Fraction, GroupChange, GroupName, GroupRecord, Heartbeat, HistoryRow,
+    JobPage, LeaseStatus, Maintained, NewWorker, Page, QueueDeletion, Ran, Refill, Renewed, Run,
+    ScheduleChange, SchedulePut, ScheduleRecord, Setting, Settings, Snooze, Stats, Watch,
+    WorkerCommand, WorkerRecord,
 };
 use windlass_core::{
     BootId, Change, Claim, ClaimRequest, Enqueued, Filter, Job, JobId, JobLease, LeaseTime, NewJob,
@@ -109,8 +110,10 @@ impl<T: Tap> Store for TappedStore<T> {
         set<'b>(queue: &'b QueueName, settings: Vec<Setting>) -> Settings;
         queues<>() -> Vec<QueueName>;
         stats<'b>(queue: &'b QueueName) -> Option<Stats>;
+        history<'b>(queue: &'b QueueName, minutes: u32) -> Vec<HistoryRow>;
         get<'b, 'd>(queue: &'b QueueName, id: &'d JobId) -> Option<Job>;
-        list<'b, 'd>(queue: &'b QueueName, filter: &'d Filter, from: Option<Cursor>, limit: usize) -> Page<Job>;
+        explain<'b, 'd>(queue: &'b QueueName, id: &'d JobId) -> Option<Explanation>;
+        list<'b, 'd>(queue: &'b QueueName, filter: &'d Filter, from: Option<Cursor>, limit: usize) -> JobPage<Job>;
         put_schedule<'b>(queue: &'b QueueName, schedule: Schedule, is_paused: Option<bool>) -> SchedulePut;
         refill_schedules<'b>(queue: &'b QueueName, refills: Vec<Refill>) -> ();
         run_schedule<'b, 'd>(queue: &'b QueueName, name: &'d ScheduleName, run: Run) -> Option<Vec<Ran>>;
@@ -119,6 +122,8 @@ impl<T: Tap> Store for TappedStore<T> {
         schedules<'b>(queue: &'b QueueName, from: Option<Cursor>, limit: usize) -> Page<ScheduleRecord>;
         set_group<'b, 'd>(queue: &'b QueueName, group: &'d GroupName, change: GroupChange) -> GroupRecord;
         group<'b, 'd>(queue: &'b QueueName, group: &'d GroupName) -> Option<GroupRecord>;
+        error_groups<'b>(queue: &'b QueueName) -> Vec<ErrorGroup>;
+        clear_error_group<'b>(queue: &'b QueueName, group: Fingerprint) -> bool;
         groups<'b>(queue: &'b QueueName, from: Option<Cursor>, limit: usize) -> Page<GroupRecord>;
         register<>(worker: NewWorker) -> ();
         heartbeat<>(heartbeat: Heartbeat) -> WorkerCommand;
@@ -126,6 +131,8 @@ impl<T: Tap> Store for TappedStore<T> {
         fail_worker<'b>(boot: &'b BootId) -> Option<u64>;
         command<'b>(boot: &'b BootId, command: WorkerCommand) -> bool;
         workers<>() -> Vec<WorkerRecord>;
+        log_action<>(action: Action) -> ();
+        actions<>(from: Option<Cursor>, limit: usize) -> Page<ActionRecord>;
         watch<'b>(queues: &'b [QueueName]) -> Box<dyn Watch>;
     }
 

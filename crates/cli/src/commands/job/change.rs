@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 use windlass::store::limits::SCAN_PAGE;
-use windlass::store::{Change, Filter, Kind, Stats};
+use windlass::store::{Change, Filter, Stats};
 use windlass::{JobState, QueueName, Store};
 use windlass_api::request::{Cancel, ChangesReply, JobSelector};
 use windlass_api::{ChangeCounts, Error};
@@ -189,22 +189,20 @@ async fn plan(
     let (states, which) = states(change);
     let wanted = selector.state.as_deref();
     let is_wanted = |state: &&JobState| wanted.is_none_or(|wanted| wanted == state.as_str());
-    let kind = selector.kind.as_deref().map(Kind::new).transpose()?;
+    let filter = selector.filter()?;
     let mut counts = Vec::new();
     for queue in queues {
         let mut count: u64 = 0;
-        match &kind {
-            None => {
-                let stats = store.stats(queue).await?.unwrap_or_default();
-                let states = states.iter().filter(is_wanted);
-                count = states.map(|state| stored(&stats, *state)).sum();
+        if filter.is_search() {
+            for state in states.iter().filter(is_wanted) {
+                let state = Some(*state);
+                let filter = filter.clone();
+                count += listed(store, queue, &Filter { state, ..filter }).await?;
             }
-            Some(kind) => {
-                for state in states.iter().filter(is_wanted) {
-                    let (state, kind) = (Some(*state), Some(kind.clone()));
-                    count += listed(store, queue, &Filter { state, kind }).await?;
-                }
-            }
+        } else {
+            let stats = store.stats(queue).await?.unwrap_or_default();
+            let states = states.iter().filter(is_wanted);
+            count = states.map(|state| stored(&stats, *state)).sum();
         }
         counts.push((queue.clone(), count));
     }
@@ -212,6 +210,7 @@ async fn plan(
         verb: change.as_str(),
         which: wanted.unwrap_or(which).to_owned(),
         kind: selector.kind.clone(),
+        is_filtered: filter.reads_jobs(),
         counts,
         all_queues,
         and: "",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass::duration;
-use windlass_api::JobReply;
+use windlass_api::{AttemptReply, JobReply, timestamp};
 
 use crate::commands::verb::Print;
 use crate::output::Output;
@@ -11,7 +11,30 @@ use crate::output::Output;
 impl Print for JobReply {
     fn print(&self, output: &mut Output) {
         output.fields(fields(self));
+        if !self.attempts.is_empty() {
+            output.line("");
+        }
+        let header = ["attempt", "how", "started", "took", "worker", "error"];
+        output.flexible_table(&header, self.attempts.iter().map(attempt).collect(), 1);
     }
+}
+
+/// The row of an attempt. A table has only the first line of its error.
+fn attempt(attempt: &AttemptReply) -> Vec<String> {
+    let time = |text: &str| timestamp::parse(text).unwrap_or_default();
+    let took = time(&attempt.ended_at).since(time(&attempt.started_at));
+    let error = attempt
+        .error
+        .as_deref()
+        .and_then(|error| error.lines().next());
+    vec![
+        attempt.attempt.to_string(),
+        attempt.how.to_owned(),
+        attempt.started_at.clone(),
+        duration::short(took),
+        attempt.worker.clone().unwrap_or_default(),
+        error.unwrap_or_default().to_owned(),
+    ]
 }
 
 /// Returns the names and values of all fields, in the order in which people read them.

@@ -11,6 +11,9 @@ use crate::exit::{CliError, Exit, Result};
 use crate::output::Output;
 use crate::session::Session;
 
+/// The number of jobs that one command examines. Larger queues are searched in several commands.
+const SCANNED_MAX: usize = 100_000;
+
 /// Prints the jobs, and the cursor of the next page.
 pub(super) async fn run(arguments: OnQueues<List>, session: &mut Session) -> Result<Exit> {
     let list = &arguments.request;
@@ -32,8 +35,9 @@ pub(super) async fn run(arguments: OnQueues<List>, session: &mut Session) -> Res
     }
     let mut jobs = Vec::new();
     let mut next = None;
+    let mut scanned = 0;
     for queue in &queues {
-        if jobs.len() >= limit {
+        if jobs.len() >= limit || scanned >= SCANNED_MAX {
             next = Some(join_cursor(queue, None));
             break;
         }
@@ -42,7 +46,7 @@ pub(super) async fn run(arguments: OnQueues<List>, session: &mut Session) -> Res
             cursor: cursor.take(),
             ..list.clone()
         };
-        let (found, rest) = pages(store.as_ref(), queue, left).await?;
+        let (found, rest) = pages(store.as_ref(), queue, left, &mut scanned).await?;
         jobs.extend(found);
         if let Some(rest) = rest {
             let is_all = arguments.all_queues;
@@ -58,7 +62,11 @@ pub(super) async fn run(arguments: OnQueues<List>, session: &mut Session) -> Res
     session
         .output
         .result(&jobs, |output| print(&jobs, is_all, output));
-    if jobs.is_empty() && !session.global.json {
+    let is_search = list.filter()?.is_search();
+    if is_search && next.is_some() && !session.global.json {
+        let note = format!("searched {scanned} jobs, and there are more");
+        session.output.note(&note);
+    } else if jobs.is_empty() && !session.global.json {
         let note = match queues.as_slice() {
             [queue] => why_empty(store.as_ref(), queue, list).await,
             _ => format!("no {}", wanted(list)),
@@ -71,11 +79,13 @@ pub(super) async fn run(arguments: OnQueues<List>, session: &mut Session) -> Res
     Ok(Exit::Ok)
 }
 
-/// Lists up to `limit` jobs of one queue. Pages may be short, or empty, before the last.
+/// Lists up to `limit` jobs of one queue, examining about as many as `scanned` leaves. Pages may be short, or empty,
+/// before the last.
 async fn pages(
     store: &dyn Store,
     queue: &QueueName,
     list: List,
+    scanned: &mut usize,
 ) -> Result<(Vec<JobReply>, Option<String>)> {
     let limit = list.limit.unwrap_or(List::LIMIT_DEFAULT);
     let mut jobs = Vec::new();
@@ -89,7 +99,8 @@ async fn pages(
         let page = request.execute(store, queue).await?;
         jobs.extend(page.jobs);
         next = page.next;
-        if next.is_none() || jobs.len() >= limit {
+        *scanned += page.scanned;
+        if next.is_none() || jobs.len() >= limit || *scanned >= SCANNED_MAX {
             return Ok((jobs, next));
         }
     }
@@ -172,10 +183,16 @@ fn error(job: &JobReply) -> String {
 fn wanted(list: &List) -> String {
     let state = list.state.as_ref().map(|state| format!("{state} "));
     let kind = list.kind.as_ref().map(|kind| format!(" of kind {kind}"));
+    let is_filtered = list.filter().is_ok_and(|filter| filter.reads_jobs());
     format!(
-        "{}jobs{}",
+        "{}jobs{}{}",
         state.unwrap_or_default(),
-        kind.unwrap_or_default()
+        kind.unwrap_or_default(),
+        if is_filtered {
+            " that match the filter"
+        } else {
+            ""
+        }
     )
 }
 

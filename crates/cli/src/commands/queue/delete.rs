@@ -50,6 +50,7 @@ pub(super) async fn run(arguments: Arguments, session: &mut Session) -> Result<E
         verb: "delete",
         which: "stored".to_owned(),
         kind: None,
+        is_filtered: false,
         counts: vec![(queue.clone(), stats.jobs())],
         all_queues: false,
         and: ", and the queue",

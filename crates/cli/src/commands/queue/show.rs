@@ -78,7 +78,7 @@ impl Print for QueueReply {
 }
 
 /// A count, or nothing if it is 0: few queues have any, and a column without values is left out.
-fn some_or_empty(count: u64) -> String {
+pub(super) fn some_or_empty(count: u64) -> String {
     if count == 0 {
         String::new()
     } else {

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use windlass::{Error, Result};
 
 /// Parses an address. A host name stands for its first address, preferably of IPv4.
-pub(super) fn parse(text: &str) -> Result<SocketAddr> {
+pub(in crate::commands) fn parse(text: &str) -> Result<SocketAddr> {
     let bad =
         |why: &str, help: String| Error::invalid("address", format!("{why} in {text:?}"), help);
     if let Some((_, address)) = text.split_once("://") {

@@ -1,6 +1,6 @@
-//! Fires the schedules of a served store, so that they need no worker.
+//! Maintains the queues of a served store, so that schedules and histories need no worker.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
@@ -14,6 +14,9 @@ use windlass_server::CancellationToken;
 /// Time between two rounds of maintenance.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// Time between two rounds for a queue without schedules, so that its history has a row for each minute.
+const SAMPLE_EVERY: Duration = Duration::from_secs(60);
+
 /// The most known queues that a round reads to find new schedules, so that idle queues cost no more than this. With
 /// 6000 queues, it takes a minute to read all of them, which is the age up to which an instant always fires.
 const READ_MAX: usize = 100;
@@ -24,7 +27,8 @@ const PAGES_MAX: usize = 100;
 /// The most queues that requests report between two rounds. The search finds the others.
 pub(super) const REPORTED_MAX: usize = 1024;
 
-/// Maintains the queues that have schedules until `stop`. Workers do the same; doing it twice is harmless.
+/// Maintains the queues that have schedules each second, and the others each minute, until `stop`. Workers do the same;
+/// doing it twice is harmless.
 /// `reported` receives the queues in which requests to this server put schedules.
 pub(super) async fn fire(
     stores: Connections,
@@ -38,7 +42,8 @@ pub(super) async fn fire(
         let next_round = Instant::now() + EVERY;
         // On an error, the queues found so far stand.
         let _ = search.advance(store).await;
-        for queue in &search.found {
+        let others = search.next_samples(Instant::now());
+        for queue in search.found.iter().chain(&others) {
             caller.record(&maintain(store, queue).await);
         }
         let waiting = async {
@@ -55,13 +60,13 @@ pub(super) async fn fire(
     }
 }
 
-/// Searches for queues with schedules, which other processes may have put.
+/// Finds all queues, and those with schedules, which other processes may have put.
 #[derive(Debug, Default)]
 struct Search {
     /// The queues with schedules.
     found: BTreeSet<QueueName>,
-    /// All queues that were read at least once.
-    known: BTreeSet<QueueName>,
+    /// All queues that were read at least once, and when to maintain each for its history.
+    known: BTreeMap<QueueName, Instant>,
     /// The last known queue that was read again.
     position: Option<QueueName>,
 }
@@ -70,16 +75,18 @@ impl Search {
     /// Reads the next of the known queues, and all that are new.
     async fn advance(&mut self, store: &dyn Store) -> windlass::Result<()> {
         let queues: BTreeSet<_> = store.queues().await?.into_iter().collect();
-        self.known.retain(|queue| queues.contains(queue));
+        self.known.retain(|queue, _| queues.contains(queue));
         self.found.retain(|queue| queues.contains(queue));
         for queue in self.turn() {
             self.read(store, &queue).await?;
             self.position = Some(queue);
         }
         for queue in queues {
-            if !self.known.contains(&queue) {
+            if !self.known.contains_key(&queue) {
                 self.read(store, &queue).await?;
-                self.known.insert(queue);
+                // A random second of the minute, so that not all queues are maintained at once.
+                let first = Instant::now() + SAMPLE_EVERY.mul_f64(fastrand::f64());
+                self.known.insert(queue, first);
             }
         }
         Ok(())
@@ -90,7 +97,18 @@ impl Search {
         let after = self.position.as_ref().map_or(Unbounded, Excluded);
         let rest = self.known.range::<QueueName, _>((after, Unbounded));
         let turn = rest.chain(&self.known).take(self.known.len().min(READ_MAX));
-        turn.cloned().collect()
+        turn.map(|(queue, _)| queue.clone()).collect()
+    }
+
+    /// Returns the queues without schedules that were not maintained for a minute.
+    fn next_samples(&mut self, now: Instant) -> Vec<QueueName> {
+        let due = self.known.iter_mut();
+        let due = due.filter(|(queue, at)| **at <= now && !self.found.contains(*queue));
+        let sampled = |(queue, at): (&QueueName, &mut Instant)| {
+            *at = now + SAMPLE_EVERY;
+            queue.clone()
+        };
+        due.take(READ_MAX).map(sampled).collect()
     }
 
     async fn read(&mut self, store: &dyn Store, queue: &QueueName) -> windlass::Result<()> {
@@ -171,6 +189,27 @@ mod tests {
             search.advance(&store).await.unwrap();
             assert_eq!(search.found.len(), round * READ_MAX);
         }
+    }
+
+    #[tokio::test]
+    async fn every_queue_is_maintained_once_a_minute_but_few_in_a_round() {
+        let (store, mut search) = fixture().await;
+        put(&store, &queue(1)).await;
+        search.read(&store, &queue(1)).await.unwrap();
+        let start = Instant::now();
+        let in_a_minute = start + SAMPLE_EVERY;
+
+        let rounds = [in_a_minute; 4].map(|now| search.next_samples(now));
+
+        // All but the one with schedules, which is maintained each second.
+        let sizes = rounds.each_ref().map(Vec::len);
+        assert_eq!(sizes, [READ_MAX, READ_MAX, READ_MAX - 1, 0]);
+        let all: BTreeSet<_> = rounds.into_iter().flatten().collect();
+        assert_eq!(all.len(), 3 * READ_MAX - 1);
+        assert_eq!(
+            search.next_samples(in_a_minute + SAMPLE_EVERY).len(),
+            READ_MAX
+        );
     }
 
     #[tokio::test]

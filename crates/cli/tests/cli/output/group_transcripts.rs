@@ -18,6 +18,23 @@ pub(super) const GROUP_TRANSCRIPTS: &[Transcript] = &[
         ],
     ),
     (
+        "windlass-job-why",
+        &[
+            "@queue set imports group_max_running=1",
+            "@enqueue imports orders.csv --id 1 --group acme",
+            "@enqueue imports stock.csv --id 2 --group acme",
+            "@enqueue imports late.csv --id 3 --delay 1h",
+            "job why imports 1",
+            "@claim imports",
+            "job why imports 1",
+            "@queue pause imports",
+            "job why imports 2",
+            "job why imports 3",
+            "job why imports 4",
+            "job why nowhere 1",
+        ],
+    ),
+    (
         "windlass-groups-pause",
         &["groups pause imports acme", "groups pause imports acme"],
     ),

@@ -15,6 +15,10 @@ pub(super) const TRANSCRIPTS: &[Transcript] = &[
         ],
     ),
     (
+        "windlass-actions",
+        &["@enqueue mail hello --id 1", "actions", "actions --limit 0"],
+    ),
+    (
         "windlass-audit",
         &[
             "@enqueue mail hello --id 1",
@@ -167,6 +171,9 @@ pub(super) const TRANSCRIPTS: &[Transcript] = &[
             "@fail mail 0 --token {token} --error 'no route to host' --permanent",
             "job list mail",
             "job list mail --state running",
+            "job list mail --text route --older-than 0s",
+            "job list mail --min-attempt 2",
+            "job list mail --header 'a b'",
             "job list mail --state sleeping",
             "job list mial",
             "job list --all-queues --limit 1",
@@ -227,73 +234,6 @@ pub(super) const TRANSCRIPTS: &[Transcript] = &[
             "@claim mail",
             "progress mail 1 --token {token} 0.4 'page 4'",
             "progress mail 1 --token {token} 2",
-        ],
-    ),
-    (
-        "windlass-queue-delete",
-        &[
-            "@enqueue mail hello --id 1",
-            "@enqueue mail hello --id 2",
-            "@job cancel mail 2",
-            "queue delete mail --dry-run",
-            "@claim mail",
-            "queue delete mail --yes",
-            "@release mail 1 --token {token}",
-            "queue delete mail",
-            "queue delete mail --yes",
-            "queue list",
-        ],
-    ),
-    (
-        "windlass-queue-list",
-        &[
-            "queue list",
-            "@queue pause post",
-            "queue list",
-            "@enqueue mail hello --id 1",
-            "@enqueue mail hello --id 2 --delay 1h",
-            "queue list",
-        ],
-    ),
-    (
-        "windlass-queue-pause",
-        &["queue pause mail", "queue pause mail"],
-    ),
-    (
-        "windlass-queue-purge",
-        &[
-            "@enqueue mail hello",
-            "queue purge mail --dry-run",
-            "queue purge mail",
-            "queue purge mail --yes",
-            "queue purge nowhere",
-        ],
-    ),
-    (
-        "windlass-queue-resume",
-        &[
-            "@queue pause mail",
-            "queue resume mail",
-            "queue resume post",
-        ],
-    ),
-    (
-        "windlass-queue-set",
-        &[
-            "queue set mail dead_age=7d dead_count=all",
-            "queue set mail",
-            "queue set mail colour=red",
-            "queue set mail dead_age=old",
-        ],
-    ),
-    (
-        "windlass-queue-stats",
-        &[
-            "@enqueue mail hello --priority 1",
-            "@enqueue mail hello --delay 1h",
-            "queue stats mail",
-            "queue stats nowhere",
-            "queue stats --all-queues",
         ],
     ),
     (

@@ -124,7 +124,7 @@ impl Processor {
                 Op::ListJobs => state_filter,
                 _ => Some(JobState::Running),
             },
-            kind: None,
+            ..Filter::default()
         };
         let mut from = payload.fields.get("cursor")?.map(Cursor);
         let mut jobs = Vec::new();

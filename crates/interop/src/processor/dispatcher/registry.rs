@@ -191,7 +191,7 @@ impl Processor {
 async fn holders(store: &dyn Store, queue: &QueueName) -> Result<Vec<(BootId, JobId)>> {
     let filter = Filter {
         state: Some(JobState::Running),
-        kind: None,
+        ..Filter::default()
     };
     let (mut holders, mut from) = (Vec::new(), None);
     loop {

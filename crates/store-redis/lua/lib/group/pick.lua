@@ -68,7 +68,7 @@ do -- a script may have 200 locals at a time
       end
       group_lib.take_from_line(turn, priority, member, seen)
       take_turn(turn, id, holds_slot, request, seen)
-      taken[#taken + 1] = { id = id, value = value, bytes = bytes, encoded_opts = text or nil, priority = priority, is_suspect = is_suspect_job }
+      taken[#taken + 1] = { id = id, group = turn.name, value = value, bytes = bytes, encoded_opts = text or nil, priority = priority, is_suspect = is_suspect_job }
       is_changed, seen.is_over = true, is_suspect_job
     end
     group_lib.wait_again(waiting, turn, seen, max - #taken)

@@ -1,12 +1,15 @@
 //! Generates operator and worker calls.
 
-use windlass_core::store::{Heartbeat, NewWorker, Setting, WorkerCommand};
+use std::time::Duration;
+
+use fastrand::Rng;
+use windlass_core::store::{Fingerprint, Heartbeat, NewWorker, Setting, WorkerCommand};
 use windlass_core::{BootId, Change, Filter, JobState, Target};
 
 use super::super::callers::Callers;
 use super::super::operation::Operation;
 use super::super::random::{percent, pick};
-use super::{job, schedule};
+use super::{job, outcome, schedule};
 
 /// Settings: low limits that take effect quickly, and the defaults.
 const SETTINGS: &[&str] = &[
@@ -104,7 +107,23 @@ fn filter(callers: &mut Callers) -> Filter {
     let rng = &mut callers.rng;
     let state = percent(rng, 70).then(|| *pick(rng, JobState::ALL));
     let kind = percent(rng, 40).then(|| job::kind(rng));
-    Filter { state, kind }
+    let age = |rng: &mut Rng| Duration::from_millis(*pick(rng, &[0, 1, 500, 3_000, 60_000]));
+    let mut filter = Filter {
+        state,
+        kind,
+        ..Filter::default()
+    };
+    match rng.u8(..14) {
+        0 => filter.text = Some((*pick(rng, &["a", "1", "\"", "fail"])).to_owned()),
+        1 => filter.older_than = Some(age(rng)),
+        2 => filter.newer_than = Some(age(rng)),
+        3 => filter.min_attempt = Some(2),
+        4 => filter.group = Some(super::group::name(rng)),
+        5 => filter.worker = Some(callers.workers[0].boot.clone()),
+        6 => filter.header = Some("trace".parse().expect("a header name")),
+        _ => {}
+    }
+    filter
 }
 
 pub(super) fn cancel(callers: &mut Callers) -> Operation {
@@ -175,7 +194,12 @@ pub(super) fn set(callers: &mut Callers) -> Operation {
 /// Generates a read.
 pub(super) fn read(callers: &mut Callers) -> Operation {
     let queue = callers.queue();
-    match callers.rng.u8(..6) {
+    match callers.rng.u8(..9) {
+        6 => Operation::Errors(queue),
+        8 => {
+            let error = outcome::error(&mut callers.rng);
+            Operation::ClearError(queue, Fingerprint::of(None, &error))
+        }
         0 => Operation::Settings(queue),
         1 => Operation::Stats(queue),
         2 => Operation::Get(queue, job::name(&mut callers.rng)),
@@ -184,6 +208,7 @@ pub(super) fn read(callers: &mut Callers) -> Operation {
             Operation::List(queue, filter(callers), limit)
         }
         4 => Operation::Queues,
+        5 => Operation::History(queue, *pick(&mut callers.rng, &[1, 60, 1440])),
         _ => Operation::Workers,
     }
 }

@@ -1,5 +1,6 @@
 //! Generates outcomes, with tokens that are valid, lost, or were never issued.
 
+use fastrand::Rng;
 use windlass_core::store::{Completion, Failure, Fraction, Jitter, Retry, SnoozeScope};
 use windlass_core::{JobLease, QueueName, Token};
 
@@ -102,13 +103,24 @@ pub(super) fn fail(callers: &mut Callers) -> Operation {
         7 | 8 => Retry::At(job::due(rng, now)),
         _ => Retry::Permanent,
     };
-    let error = (*pick(rng, &["", "it broke", "it broke and said much about it"])).to_owned();
+    let error = error(rng);
     let failure = |lease| Failure {
         lease,
         error: error.clone(),
         retry,
     };
     Operation::Fail(queue, leases.into_iter().map(failure).collect())
+}
+
+/// Generates an error: short, long, or so that some are equal when normalized.
+pub(super) fn error(rng: &mut Rng) -> String {
+    match rng.u8(..5) {
+        0 => String::new(),
+        1 => "it broke".to_owned(),
+        2 => format!("it broke {} times\nand said much about it", rng.u8(..)),
+        3 => format!("it lost 'x{}'", "é".repeat(rng.usize(..1_000))),
+        _ => format!("error {}", rng.alphabetic()),
+    }
 }
 
 pub(super) fn release(callers: &mut Callers) -> Operation {
