@@ -64,7 +64,7 @@ export async function withWorker(server, queue, work) {
   const worker = server.run("exec", "--quiet", queue, "true");
   try {
     const find = async () => (await server.get("/workers")).find((one) => one.queues.includes(queue) && one.state === "idle");
-    await work(await until("the worker registers", find));
+    await work(await until("the worker registers", find), worker);
   } finally {
     await end(worker);
   }

@@ -13,7 +13,7 @@ const job = (id) => ({
     const texts = [found.id, found.state, `${found.attempt} of ${found.max_attempts}`, found.kind, found.progress_message, found.result && '"sent": true'];
     const { reasons } = await server.get(`/queues/mail/jobs/${id}/why`);
     const attempts = (found.attempts ?? []).map((attempt) => attempt.error.split("\n")[0]);
-    return [...texts, ...Object.keys(found.headers), ...reasons.map((one) => one.reason), ...attempts, found.payload?.includes("ann@") && "ann@example.org"];
+    return [...texts, ...Object.keys(found.headers ?? {}), ...reasons.map((one) => one.reason), ...attempts, found.payload?.includes("ann@") && "ann@example.org"];
   },
 });
 

@@ -66,8 +66,8 @@ export class Server {
   }
 
   // Runs a command of the CLI on the store itself. Returns its process.
-  run(...args) {
-    return start(PROGRAM, [...args, "--store", this.store], { cwd: this.folder, stdio: ["ignore", "ignore", "inherit"] });
+  run(command, ...args) {
+    return start(PROGRAM, [command, "--store", this.store, ...args], { cwd: this.folder, stdio: ["ignore", "ignore", "inherit"] });
   }
 
   // Sends a request to the API as `admin`, or as another token. Throws if it is refused.
