@@ -1,10 +1,11 @@
 // Every button and form does what it says, with scripting and without, on every store.
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { before, describe, test } from "node:test";
 
-import { Browser, leave } from "./lib/browser.js";
-import { fill, pend, withWorker } from "./lib/fill.js";
-import { Server, STORES, until } from "./lib/server.js";
+import { leave } from "./lib/browser.js";
+import { pend, withWorker } from "./lib/fill.js";
+import { fixture } from "./lib/fixture.js";
+import { STORES, until } from "./lib/server.js";
 
 const job = (server, id) => server.get(`/queues/mail/jobs/${id}`);
 const isGone = (server, path) => server.get(path).then(() => false, (error) => /: (404|410) /.test(error.message));
@@ -69,17 +70,11 @@ const DELETIONS = ["dead-2", "succeeded-1", "cancelled-1"];
 for (const store of STORES) {
   for (const javaScriptEnabled of [true, false]) {
     describe(`${store} ${javaScriptEnabled ? "with" : "without"} scripting`, () => {
-      let server, browser, page;
+      const on = fixture(store, {}, (server) => server.post("/queues/empty/pause"));
+      let server, page;
       before(async () => {
-        server = await Server.start(store);
-        await fill(server);
-        await server.post("/queues/empty/pause");
-        browser = await Browser.start(server);
-        page = await browser.visit("admin", { javaScriptEnabled });
-      });
-      after(async () => {
-        await browser?.close();
-        await server?.close();
+        server = on.server;
+        page = await on.browser.visit("admin", { javaScriptEnabled });
       });
       const press = async (label) => {
         const [main, exactly] = [page.locator("main"), new RegExp(`^${label}$`, "i")];

@@ -1,36 +1,27 @@
 // Every page opens and shows what the API says, with scripting and without, on every store.
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 
-import { Browser, leave } from "./lib/browser.js";
-import { fill } from "./lib/fill.js";
+import { leave } from "./lib/browser.js";
+import { fixture } from "./lib/fixture.js";
 import { BARE, PAGES } from "./lib/pages.js";
-import { Server, STORES, until } from "./lib/server.js";
+import { STORES, until } from "./lib/server.js";
 
 const normal = (text) => text.replaceAll(/\s+/g, " ");
 
 for (const store of STORES) {
   describe(store, () => {
-    let server, browser;
-    before(async () => {
-      server = await Server.start(store);
-      await fill(server);
-      browser = await Browser.start(server);
-    });
-    after(async () => {
-      await browser?.close();
-      await server?.close();
-    });
+    const on = fixture(store);
 
     for (const javaScriptEnabled of [true, false]) {
       test(`pages show what the API says ${javaScriptEnabled ? "with" : "without"} scripting`, async (t) => {
-        const page = await browser.visit("admin", { javaScriptEnabled });
+        const page = await on.browser.visit("admin", { javaScriptEnabled });
         for (const { name, path, shows } of PAGES) {
           await t.test(name, async () => {
             const reply = await page.goto(path);
             assert.equal(reply.status(), 200);
             assert.match(reply.headers()["content-security-policy"], /default-src 'none'; style-src 'self'; script-src 'self'/);
-            const texts = (await shows(server)).filter(Boolean).map(normal);
+            const texts = (await shows(on.server)).filter(Boolean).map(normal);
             assert.ok(texts.length > 0);
             // Health and history are read in the background, and come with a later rendering.
             await until(`${path} shows ${texts}`, async () => {
@@ -46,7 +37,7 @@ for (const store of STORES) {
     }
 
     test("an error has a page that says what to do", async () => {
-      const page = await browser.visit();
+      const page = await on.browser.visit();
       for (const { path, status } of BARE.filter((one) => one.status)) {
         const reply = await page.goto(path);
         assert.equal(reply.status(), status);

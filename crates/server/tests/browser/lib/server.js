@@ -26,8 +26,8 @@ const TOKENS = {
 const secret = (name) => createHash("sha256").update(`a secret for ${name}`).digest("hex");
 
 export class Server {
-  // Starts a server with tokens for each scope, and one for each of `names`.
-  static async start(store = "sqlite", names = []) {
+  // Starts a server with tokens for each scope, and one for each of `names`. An open server has no tokens.
+  static async start(store = "sqlite", { names = [], isOpen = false } = {}) {
     const server = new Server();
     server.folder = mkdtempSync(join(tmpdir(), "windlass-browser-"));
     server.tokens = Object.fromEntries([...Object.keys(TOKENS), ...names].map((name) => [name, secret(name)]));
@@ -38,7 +38,7 @@ export class Server {
     };
     const file = join(server.folder, "tokens");
     writeFileSync(file, Object.entries(server.tokens).map(line).join(""), { mode: 0o600 });
-    await server.serve(["--tokens", file]);
+    await server.serve(isOpen ? [] : ["--tokens", file]);
     return server;
   }
 
