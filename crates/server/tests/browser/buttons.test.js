@@ -45,7 +45,7 @@ const BUTTONS = [
   { page: "/schedules", press: "Resume hourly", notice: "The schedule is resumed", is: async (server) => !(await schedule(server)).paused },
   { page: "/queues/mail", press: "Pause hourly", notice: "The schedule is paused", is: async (server) => (await schedule(server)).paused },
   { page: "/queues/mail", press: "Resume hourly", notice: "The schedule is resumed", is: async (server) => !(await schedule(server)).paused },
-  { page: "/schedules", press: "Run nightly now", notice: "A job of the schedule is enqueued", is: async (server) => (await server.get("/queues/reports")).ready === 1 },
+  { page: "/schedules", press: "Run now: nightly", notice: "A job of the schedule is enqueued", is: async (server) => (await server.get("/queues/reports")).ready === 1 },
   { page: "/queues/mail/jobs/dead-1", press: "retry", notice: "The job is ready again", is: async (server) => (await job(server, "dead-1")).state === "ready" },
   { page: "/queues/mail/jobs/ready-1", press: "cancel", notice: "The job is cancelled", is: async (server) => (await job(server, "ready-1")).state === "cancelled" },
   { page: "/queues/mail/jobs/running-1", press: "cancel", notice: "asked to stop", is: async (server) => (await job(server, "running-1")).cancel_requested },
