@@ -23,7 +23,7 @@ const FORM_BYTES_MAX: usize = 256 * 1024;
 pub(super) const DONE: &str = "done";
 
 /// The fields of a form that are not fields of an op: the form token, and where to go afterwards.
-const TOKEN: &str = "form_token";
+pub(super) const TOKEN: &str = "form_token";
 const BACK: &str = "back";
 
 /// Fields that are true or false.
@@ -58,6 +58,9 @@ pub(super) fn notice(op: &str) -> Option<&'static str> {
         "cancel" => "The job is cancelled; a running one is asked to stop.",
         "promote" => "The job is ready.",
         "delete" => "The job is deleted.",
+        "clear_error" => {
+            "The group of errors is deleted. It comes back with the next error of its kind."
+        }
         "fail_worker" => "The worker is declared dead. Its jobs return to their queues.",
         _ => return None,
     })
