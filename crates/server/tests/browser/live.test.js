@@ -21,6 +21,20 @@ for (const store of STORES) {
       await leave(page);
     });
 
+    test("a page that is shown again catches up, while another one is watched", async () => {
+      const page = await on.browser.visit("reader");
+      const other = await page.context().newPage();
+      for (const one of [page, other]) await openLive(one, "/queues/mail/jobs/scheduled-1");
+      // As when the browser hides a page, and shows it again.
+      await page.evaluate(() => dispatchEvent(new Event("pagehide")));
+      await on.server.post("/queues/mail/jobs/scheduled-1/cancel");
+      await other.locator("h1 .tag", { hasText: "cancelled" }).waitFor();
+      assert.equal(await page.textContent("h1 .tag"), "scheduled");
+      await page.evaluate(() => dispatchEvent(new Event("pageshow")));
+      await page.locator("h1 .tag", { hasText: "cancelled" }).waitFor();
+      await leave(page);
+    });
+
     test("typed text, focus and open details stay while the page changes", async () => {
       const page = await on.browser.visit();
       await openLive(page, "/");

@@ -50,8 +50,9 @@ export class Server {
       cwd: this.folder,
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const [line] = await once(createInterface(this.process.stdout), "line");
-    this.url = line;
+    const ended = once(this.process, "exit").then(() => { throw new Error("windlass serve ended"); });
+    [this.url] = await Promise.race([once(createInterface(this.process.stdout), "line"), ended]);
+    ended.catch(() => {});
   }
 
   async startRedis() {
