@@ -15,9 +15,9 @@ if (!url) throw new Error("the address of a running `windlass demo --watch` is m
 const FOLDER = `${ROOT}docs/images/dashboard/`;
 const VIEWS = [
   { name: "390", colorScheme: "light", viewport: { width: 390, height: 844 }, height: 1700 },
-  { name: "1280", colorScheme: "light", viewport: { width: 1280, height: 800 }, height: 1300 },
-  { name: "1920", colorScheme: "light", viewport: { width: 1920, height: 1080 }, height: 1300 },
-  { name: "1280-dark", colorScheme: "dark", viewport: { width: 1280, height: 800 }, height: 1300 },
+  { name: "1280", colorScheme: "light", viewport: { width: 1280, height: 800 }, height: 1200 },
+  { name: "1920", colorScheme: "light", viewport: { width: 1920, height: 1080 }, height: 1200 },
+  { name: "1280-dark", colorScheme: "dark", viewport: { width: 1280, height: 800 }, height: 1200 },
 ];
 
 async function call(method, path) {
@@ -40,14 +40,14 @@ async function prepare() {
     ["group", `/queues/webhooks/groups/${groups[0].group}`],
     ["settings", "/queues/webhooks/settings"],
     ["purge", "/queues/webhooks/purge"],
-    ["jobs", "/queues/images/jobs?state=dead"],
+    ["jobs", "/queues/images/jobs?state=dead", 900],
     ["bulk", "/queues/images/bulk/retry?state=dead"],
     ["job", `/queues/images/jobs/${jobs[0].id}`],
     ["errors", "/errors"],
     ["workers", "/workers"],
     ["schedules", "/schedules"],
     ["actions", "/actions"],
-    ["api", "/docs"],
+    ["api", "/docs", 900],
   ];
 }
 
@@ -55,7 +55,7 @@ async function shoot(page, file, height) {
   const full = await page.evaluate(() => document.documentElement.scrollHeight);
   const { width } = page.viewportSize();
   await page.screenshot({ path: file, fullPage: true, animations: "disabled", clip: { x: 0, y: 0, width, height: Math.min(full, height) } });
-  const { status } = spawnSync("pngquant", ["--force", "--skip-if-larger", "--strip", "--speed", "1", "--ext", ".png", "48", file], { stdio: "inherit" });
+  const { status } = spawnSync("pngquant", ["--force", "--skip-if-larger", "--strip", "--speed", "1", "--ext", ".png", "40", file], { stdio: "inherit" });
   // 98: the palette would be larger than the file.
   if (status !== 0 && status !== 98) throw new Error("pngquant failed; install it with `apt-get install pngquant`");
 }
@@ -66,11 +66,11 @@ const server = await Server.start();
 const browser = await Browser.start({ url });
 for (const { name, height, ...view } of VIEWS) {
   const page = await browser.visit(null, { ...view, timezoneId: "UTC" });
-  for (const [what, path] of pages) {
+  for (const [what, path, most = height] of pages) {
     await page.goto(url + path);
     // Health and history come with a live update if they were not known yet.
     if (what === "overview") await page.locator("#health .findings, #health .tag").first().waitFor();
-    await shoot(page, `${FOLDER}${what}-${name}.png`, height);
+    await shoot(page, `${FOLDER}${what}-${name}.png`, Math.min(most, height));
   }
   await page.goto(`${server.url}/sign-in`);
   await shoot(page, `${FOLDER}sign-in-${name}.png`, view.viewport.height);
