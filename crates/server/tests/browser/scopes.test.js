@@ -10,7 +10,7 @@ const on = fixture();
 
 // What needs `admin`. All other buttons need `operate`.
 const ADMIN = /^\/queues\/[^/]+\/(settings|purge|delete)$/;
-const CONFIRMATIONS = /\/(settings|purge|delete|stop|fail)$/;
+const CONFIRMATIONS = /\/(settings|purge|delete|stop|fail)$|\/bulk\//;
 
 // The addresses that the buttons of a page lead to, and links to pages that ask first.
 async function buttons(page, path) {

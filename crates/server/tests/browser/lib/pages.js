@@ -61,6 +61,12 @@ export const PAGES = [
   },
   { name: "jobs-filter", path: "/queues/mail/jobs?state=dead&header=tenant%3Dacme", shows: async () => ["dead-1", "This page examined"] },
   ...["ready-1", "running-1", "scheduled-1", "dead-1", "succeeded-1", "cancelled-1"].map(job),
+  {
+    name: "errors",
+    path: "/errors",
+    shows: async (server) => (await server.get("/queues/mail/errors")).errors.flatMap((group) => [group.message, group.kind, group.example.split("\n")[0]]),
+  },
+  { name: "confirm-bulk", path: "/queues/mail/bulk/retry?state=dead", shows: async () => ["Retry all matching jobs of mail?", "state dead", "Retry them"] },
   { name: "purge", path: "/queues/mail/purge", shows: async () => ["Purge mail?", "Purge the queue"] },
   { name: "delete-queue", path: "/queues/mail/delete", shows: async () => ["Delete mail?", "Delete the queue"] },
   {
