@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("windlass.worker")
 
 HEARTBEAT = 2.0
+# How soon a cancelled job is asked to stop.
+RENEW = 1.0
 _RETRY = 0.1
 _CALL_MAX = 5.0
 
@@ -34,7 +36,7 @@ class LeaseThread:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._tick = min(worker.lease / 3, HEARTBEAT)
+        self._tick = min(worker.lease / 3, RENEW)
         self._link = Link(worker.address, lambda: not self._is_ended)
         self._condition = threading.Condition()
         self._timeouts: list[tuple[float, int, QueueLoop, RunningJob, float]] = []
