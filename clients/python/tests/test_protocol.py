@@ -1,4 +1,4 @@
-"""Every case of `clients/protocol`, on SQLite and Redis, with the sync and the asyncio client and worker."""
+"""Every case of `clients/protocol`: on SQLite with the sync client and worker, on Redis with those of asyncio."""
 
 from __future__ import annotations
 
@@ -9,37 +9,35 @@ from typing import Any
 import protocol
 import pytest
 from proxy import Proxy
-from server import STORES, Redis, Server
+from server import Redis, Server
 
 CASES = protocol.load()
 
 
-@pytest.fixture(scope="module", params=STORES)
-def served(request: pytest.FixtureRequest, redis: Redis) -> Iterator[tuple[str, Server, Proxy]]:
-    """A server of a store, with a proxy in front."""
-    server = Server(request.param, redis)
+# Each store with one client: the store does not see which client it is.
+PAIRS = (("sqlite", "sync"), ("redis", "asyncio"))
+
+
+@pytest.fixture(scope="module", params=PAIRS, ids="-".join)
+def served(request: pytest.FixtureRequest, redis: Redis) -> Iterator[tuple[str, Server, Proxy, protocol.Loop | None]]:
+    """A server of a store with a proxy in front, and the event loop of the asyncio client."""
+    store, client = request.param
+    server = Server(store, redis)
     proxy = Proxy(server.port)
-    yield request.param, server, proxy
+    yield store, server, proxy, None if client == "sync" else protocol.Loop()
     proxy.close()
     server.remove()
-
-
-@pytest.fixture(scope="module", params=["sync", "asyncio"])
-def loop(request: pytest.FixtureRequest) -> protocol.Loop | None:
-    """The event loop of the asyncio client; None for the sync client."""
-    return None if request.param == "sync" else protocol.Loop()
 
 
 @pytest.mark.parametrize(("subject", "case"), CASES, ids=[f"{file}: {case['name']}" for file, case in CASES])
 def test_case(
     subject: str,
     case: dict[str, Any],
-    served: tuple[str, Server, Proxy],
-    loop: protocol.Loop | None,
+    served: tuple[str, Server, Proxy, protocol.Loop | None],
     redis: Redis,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store, server, proxy = served
+    store, server, proxy, loop = served
     if "clock" in case:
         shift, wall_clock = protocol.shift(case["clock"]), time.time
         monkeypatch.setattr(time, "time", lambda: wall_clock() + shift)
