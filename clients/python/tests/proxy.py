@@ -163,7 +163,9 @@ def _message_end(data: bytearray) -> int | None:
         return None
     head = bytes(data[:head_end]).lower()
     if b"transfer-encoding: chunked" in head:
-        end = data.find(b"\r\n0\r\n\r\n", head_end) if data[head_end + 4 : head_end + 9] != b"0\r\n\r\n" else head_end + 2
+        end = (
+            data.find(b"\r\n0\r\n\r\n", head_end) if data[head_end + 4 : head_end + 9] != b"0\r\n\r\n" else head_end + 2
+        )
         return end + 7 if end >= 0 else None
     length = re.search(rb"content-length: *(\d+)", head)
     end = head_end + 4 + (int(length.group(1)) if length else 0)

@@ -69,9 +69,8 @@ class Server:
     def start(self) -> None:
         environment = {**os.environ, **({"WINDLASS_HTTP_TOKEN": self._token} if self._token else {})}
         command = [binary(), "--store", self.store, "serve", "--listen", f"127.0.0.1:{self.port}", "--quiet"]
-        log = Path(self._folder, "stderr").open("ab")
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
-        log.close()
+        with Path(self._folder, "stderr").open("ab") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout
         line = self.process.stdout.readline()
         assert line.startswith("http://"), Path(self._folder, "stderr").read_text()

@@ -31,7 +31,8 @@ def test_a_body_without_a_length_lasts_until_the_connection_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "garbage", [b"SSH-2.0-OpenSSH\r\n\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"x" * 70000]
+    "garbage",
+    [b"SSH-2.0-OpenSSH\r\n\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"x" * 70000],
 )
 def test_a_response_that_is_not_http_is_an_error(garbage: bytes) -> None:
     with pytest.raises(_wire.BadResponse):
