@@ -16,11 +16,14 @@ const PYTHON: Package = Package {
 };
 
 /// Node with npm.
-pub const NODE: Package = Package {
+const NODE: Package = Package {
     title: "Node with npm",
     apt: &["nodejs", "npm"],
     brew: &["node"],
 };
+
+/// The oldest Node that our programs run on.
+const NODE_MIN: u32 = 20;
 
 /// One installation: the pins are in `source`, the files go into `folder/name`. Both paths start at the root.
 #[derive(Debug)]
@@ -64,9 +67,7 @@ impl Installation<'_> {
         let source = self.root.join(self.source);
         let pins = read(&source.join("package-lock.json"))?;
         self.unless_installed(&pins, |folder| {
-            if !succeeds("node", &["--version"]) || !succeeds("npm", &["--version"]) {
-                packages::install(&NODE)?;
-            }
+            ensure_node()?;
             for name in ["package.json", "package-lock.json"] {
                 write(&folder.join(name), &read(&source.join(name))?)?;
             }
@@ -125,6 +126,28 @@ impl Installation<'_> {
     }
 }
 
+/// Ensures that Node with npm is installed, and not too old.
+pub fn ensure_node() -> Result<(), String> {
+    if !succeeds("node", &["--version"]) || !succeeds("npm", &["--version"]) {
+        packages::install(&NODE)?;
+    }
+    let output = Command::new("node").arg("--version").output();
+    let output = output.map_err(|error| format!("could not start `node --version`: {error}"))?;
+    check_node(String::from_utf8_lossy(&output.stdout).trim())
+}
+
+/// Rejects a Node that is too old, by a version such as `v20.1.0`.
+fn check_node(version: &str) -> Result<(), String> {
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let major = numbers.next().and_then(|number| number.parse::<u32>().ok());
+    match major {
+        Some(major) if major >= NODE_MIN => Ok(()),
+        _ => Err(format!(
+            "Node {NODE_MIN} or later is needed, found {version:?}"
+        )),
+    }
+}
+
 /// Reads a file. The error names it.
 pub fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("could not read {}: {error}", path.display()))
@@ -167,6 +190,15 @@ pub fn run(command: &mut Command) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_that_is_too_old_is_rejected() {
+        assert!(check_node("v20.20.2").is_ok());
+        assert!(check_node("v22.1.0").is_ok());
+        let rejected = check_node("v18.19.0");
+        assert!(rejected.is_err_and(|why| why.contains("v18.19.0")));
+        assert!(check_node("").is_err());
+    }
 
     #[test]
     fn an_installation_is_kept_until_its_pins_change() {

@@ -16,7 +16,7 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// Run what CI runs: fmt, clippy, tidy, redis, peers, tests, browser, a part of matrix, prometheus, docs, deny
+    /// Run what CI runs: fmt, clippy, tidy, redis, peers, tests, clients, browser, a part of matrix, prometheus, docs, deny
     Check {
         /// Run only fmt, tidy, clippy and the fast tests
         #[arg(long)]
@@ -30,6 +30,11 @@ enum Task {
     Browser {
         /// Run only these files of crates/server/tests/browser
         files: Vec<String>,
+    },
+    /// Test the Python and TypeScript clients, with their tools installed into the repository
+    Clients {
+        /// Test only this one: python or typescript
+        client: Option<String>,
     },
     /// Run the long crash tests, in release mode
     Chaos(chaos::Options),
@@ -47,6 +52,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(&root),
         Task::Peers => check::peers(&root),
         Task::Browser { files } => check::browser(&root, &files),
+        Task::Clients { client } => check::clients(&root, client.as_deref()),
         Task::Chaos(options) => chaos::run(&root, &options),
         Task::Matrix => matrix::run(&root),
         Task::Fuzz(options) => fuzz::run(&root, &options),

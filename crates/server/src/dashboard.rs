@@ -204,6 +204,15 @@ impl PageRequest {
         query_value(&self.query, name)
     }
 
+    /// Returns the address of this page with another value of one parameter of the query.
+    fn with(&self, name: &str, value: &str) -> String {
+        let fields = form_urlencoded::parse(self.query.as_bytes());
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(fields.filter(|(field, _)| field != name));
+        query.append_pair(name, value);
+        format!("{}?{}", self.path, query.finish())
+    }
+
     /// Returns a parameter of the path.
     fn parameter(&self, name: &str) -> &str {
         let found = self

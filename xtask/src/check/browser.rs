@@ -4,12 +4,13 @@
 //! `target/browser`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use xtask::cargo::cargo;
 use xtask::install::{self, Installation};
 use xtask::packages::{self, Package};
+
+use super::debug_binary;
 
 /// What to do if the step fails.
 pub(super) const NEXT: &str = "the failing test is named above; run its file alone with `cargo xtask browser FILE`, such \
@@ -32,9 +33,6 @@ const CHROMIUM: Package = Package {
     brew: &["--cask", "chromium"],
 };
 
-/// The oldest Node that the modules run on.
-const NODE_MIN: u32 = 20;
-
 /// The folder of the tests.
 const TESTS: &str = "crates/server/tests/browser";
 
@@ -53,28 +51,7 @@ pub(super) fn prepare() -> Result<(), String> {
             "`{program}` does not exist; set {PROGRAM} to the path of Chromium"
         ));
     }
-    if !install::succeeds("node", &["--version"]) {
-        packages::install(&install::NODE)?;
-    }
-    check_node(&version_of_node()?)
-}
-
-fn version_of_node() -> Result<String, String> {
-    let output = Command::new("node").arg("--version").output();
-    let output = output.map_err(|error| format!("could not start `node --version`: {error}"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-/// Rejects a Node that is too old, by a version such as `v20.1.0`.
-fn check_node(version: &str) -> Result<(), String> {
-    let mut numbers = version.trim_start_matches('v').split('.');
-    let major = numbers.next().and_then(|number| number.parse::<u32>().ok());
-    match major {
-        Some(major) if major >= NODE_MIN => Ok(()),
-        _ => Err(format!(
-            "the tests of the dashboard need Node {NODE_MIN} or later, found {version:?}"
-        )),
-    }
+    install::ensure_node()
 }
 
 /// Runs the tests, or only some of their files, on a debug build of the binary.
@@ -86,9 +63,7 @@ pub(super) fn run(root: &Path, files: &[String]) -> Result<(), String> {
         name: "browser",
     };
     modules.node()?;
-    install::run(&mut cargo(root, &["build", "--package", "windlass-cli"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| root.join("target"), PathBuf::from);
+    let binary = debug_binary(root)?;
     let files = if files.is_empty() {
         all_files(root)?
     } else {
@@ -97,7 +72,7 @@ pub(super) fn run(root: &Path, files: &[String]) -> Result<(), String> {
     install::run(
         Command::new("node")
             .current_dir(root.join(TESTS))
-            .env("WINDLASS_BIN", root.join(target).join("debug/windlass"))
+            .env("WINDLASS_BIN", binary)
             .args(["--test", FILES_AT_ONCE, "--test-reporter=spec"])
             .args(files),
     )
@@ -119,15 +94,6 @@ fn all_files(root: &Path) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_node_that_is_too_old_is_rejected() {
-        assert!(check_node("v20.20.2").is_ok());
-        assert!(check_node("v22.1.0").is_ok());
-        let rejected = check_node("v18.19.0");
-        assert!(rejected.is_err_and(|why| why.contains("v18.19.0")));
-        assert!(check_node("").is_err());
-    }
 
     #[test]
     fn every_file_with_tests_is_found() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use xtask::cargo::{cargo, has};
 use xtask::redis;
 
-use super::{Extent, browser, peers};
+use super::{Extent, browser, clients, peers};
 use crate::{matrix, tidy};
 
 /// Crates whose tests are fast: no child processes, no crashes, no file system.
@@ -49,6 +49,8 @@ enum Work {
     Redis,
     /// The clients of the older systems, installed from their registries.
     Peers,
+    /// The tests of the Python and TypeScript clients.
+    Clients,
     /// The tests of the dashboard in a browser.
     Browser,
     /// Some tests on newer servers.
@@ -78,6 +80,7 @@ impl Step {
             Work::Tidy => "cargo xtask tidy".to_owned(),
             Work::Redis => "redis-server --version".to_owned(),
             Work::Peers => "cargo xtask peers".to_owned(),
+            Work::Clients => "cargo xtask clients".to_owned(),
             Work::Browser => "cargo xtask browser".to_owned(),
             Work::Matrix => "some tests of `cargo xtask matrix`".to_owned(),
             Work::Cargo(commands) => format!("cargo {}", commands.join(" && cargo ")),
@@ -91,6 +94,7 @@ impl Step {
             Work::Tidy => Err("`cargo xtask tidy` found violations".to_owned()),
             Work::Redis => redis::ensure(),
             Work::Peers => peers::ensure(root),
+            Work::Clients => clients::run(root, None),
             Work::Browser => browser::run(root, &[]),
             Work::Matrix => matrix::smoke(root),
             Work::Cargo(commands) => commands.iter().try_for_each(|line| run_one(root, line)),
@@ -151,6 +155,7 @@ fn full(
         Step::new("peers", Work::Peers, peers::NEXT),
         tests(has_nextest),
         root_tests(is_root),
+        Step::new("clients", Work::Clients, clients::NEXT),
         dashboard(chromium),
         newer_servers(servers),
         prometheus(servers),

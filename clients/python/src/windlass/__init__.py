@@ -14,7 +14,7 @@ from .errors import (
     WaitTimeout,
     WindlassError,
 )
-from .types import Changed, Enqueued, Explanation, Group, Job, NewJob, Page, Schedule, Stats, WorkerInfo
+from .replies import Changed, Enqueued, Explanation, Group, Job, NewJob, Page, Schedule, Stats, WorkerInfo
 from .worker import Cancelled, PermanentError, RunningJob, Snooze, Worker
 
 __version__ = "0.1.0"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
-from . import tracing, types
+from . import replies, tracing
 from .values import content, duration_text, encode, time_text
 
 T = TypeVar("T")
@@ -96,19 +96,19 @@ def _retry(delays: Mapping[str, Any]) -> dict[str, Any]:
     return retry
 
 
-def enqueue(queue: str, payload: Any, key: str | None, options: Mapping[str, Any]) -> Call[types.Enqueued]:
+def enqueue(queue: str, payload: Any, key: str | None, options: Mapping[str, Any]) -> Call[replies.Enqueued]:
     """Adds a job. The key makes it repeatable."""
-    call = send("POST", path("queues", queue, "jobs"), new_job(payload, options), types.Enqueued.read, True)
+    call = send("POST", path("queues", queue, "jobs"), new_job(payload, options), replies.Enqueued.read, True)
     call.headers["idempotency-key"] = key or secrets.token_hex(16)
     return call
 
 
-def enqueue_many(queue: str, jobs: Iterable[Any], key: str | None) -> Call[list[types.Enqueued]]:
+def enqueue_many(queue: str, jobs: Iterable[Any], key: str | None) -> Call[list[replies.Enqueued]]:
     """Adds jobs. An item is a payload, or a dict with `payload` and options made by `NewJob`."""
     body = {"jobs": [_item(job) for job in jobs]}
 
-    def parse(raw: Any) -> list[types.Enqueued]:
-        return [types.Enqueued.read(job) for job in raw["jobs"]]
+    def parse(raw: Any) -> list[replies.Enqueued]:
+        return [replies.Enqueued.read(job) for job in raw["jobs"]]
 
     call = send("POST", path("queues", queue, "jobs", "batch"), body, parse, True)
     call.headers["idempotency-key"] = key or secrets.token_hex(16)
@@ -120,52 +120,52 @@ def _item(job: Mapping[str, Any]) -> dict[str, Any]:
     return new_job(options.pop("payload", None), options)
 
 
-def get_job(queue: str, id: str) -> Call[types.Job]:
+def get_job(queue: str, id: str) -> Call[replies.Job]:
     """Reads a job."""
-    return get(path("queues", queue, "jobs", id), types.Job.read)
+    return get(path("queues", queue, "jobs", id), replies.Job.read)
 
 
-def wait(queue: str, id: str, timeout: float) -> Call[types.Job]:
+def wait(queue: str, id: str, timeout: float) -> Call[replies.Job]:
     """Waits for the end of a job, for at most a minute."""
     timeout = max(0.0, min(timeout, 60.0))
-    call = get(path("queues", queue, "jobs", id, "wait"), types.Job.read, {"timeout": duration_text(timeout)})
+    call = get(path("queues", queue, "jobs", id, "wait"), replies.Job.read, {"timeout": duration_text(timeout)})
     call.waits = timeout
     return call
 
 
-def explain(queue: str, id: str) -> Call[types.Explanation]:
+def explain(queue: str, id: str) -> Call[replies.Explanation]:
     """Reads why a job waits."""
-    return get(path("queues", queue, "jobs", id, "why"), types.Explanation.read)
+    return get(path("queues", queue, "jobs", id, "why"), replies.Explanation.read)
 
 
-def list_jobs(queue: str, filter: Mapping[str, Any]) -> Call[types.Page]:
+def list_jobs(queue: str, filter: Mapping[str, Any]) -> Call[replies.Page]:
     """Reads a page of jobs."""
-    return get(path("queues", queue, "jobs"), types.Page.read, filter)
+    return get(path("queues", queue, "jobs"), replies.Page.read, filter)
 
 
-def change(queue: str, id: str, verb: str) -> Call[types.Changed]:
+def change(queue: str, id: str, verb: str) -> Call[replies.Changed]:
     """Cancels, retries or promotes a job."""
-    return send("POST", path("queues", queue, "jobs", id, verb), {}, types.Changed.read)
+    return send("POST", path("queues", queue, "jobs", id, verb), {}, replies.Changed.read)
 
 
-def delete(queue: str, id: str) -> Call[types.Changed]:
+def delete(queue: str, id: str) -> Call[replies.Changed]:
     """Deletes a finished job."""
-    return Call("DELETE", path("queues", queue, "jobs", id), b"", types.Changed.read, False)
+    return Call("DELETE", path("queues", queue, "jobs", id), b"", replies.Changed.read, False)
 
 
-def queues() -> Call[list[types.Stats]]:
+def queues() -> Call[list[replies.Stats]]:
     """Reads the stats of all queues."""
-    return get(path("queues"), lambda raw: [types.Stats.read(stats) for stats in raw])
+    return get(path("queues"), lambda raw: [replies.Stats.read(stats) for stats in raw])
 
 
-def stats(queue: str) -> Call[types.Stats]:
+def stats(queue: str) -> Call[replies.Stats]:
     """Reads the stats of a queue."""
-    return get(path("queues", queue), types.Stats.read)
+    return get(path("queues", queue), replies.Stats.read)
 
 
-def set_paused(queue: str, verb: str) -> Call[types.Stats]:
+def set_paused(queue: str, verb: str) -> Call[replies.Stats]:
     """Pauses or resumes a queue."""
-    return send("POST", path("queues", queue, verb), {}, types.Stats.read, True)
+    return send("POST", path("queues", queue, verb), {}, replies.Stats.read, True)
 
 
 def _settings(raw: Any) -> dict[str, str]:
@@ -183,46 +183,48 @@ def set_settings(queue: str, values: Mapping[str, Any]) -> Call[dict[str, str]]:
     return send("PUT", path("queues", queue, "settings"), body, _settings, True)
 
 
-def groups(queue: str, query: Mapping[str, Any]) -> Call[list[types.Group]]:
+def groups(queue: str, query: Mapping[str, Any]) -> Call[list[replies.Group]]:
     """Reads a page of groups."""
-    return get(path("queues", queue, "groups"), lambda raw: [types.Group.read(group) for group in raw["groups"]], query)
+    return get(
+        path("queues", queue, "groups"), lambda raw: [replies.Group.read(group) for group in raw["groups"]], query
+    )
 
 
-def group(queue: str, name: str) -> Call[types.Group]:
+def group(queue: str, name: str) -> Call[replies.Group]:
     """Reads a group."""
-    return get(path("queues", queue, "groups", name), types.Group.read)
+    return get(path("queues", queue, "groups", name), replies.Group.read)
 
 
-def set_group(queue: str, name: str, limits: Mapping[str, Any]) -> Call[types.Group]:
+def set_group(queue: str, name: str, limits: Mapping[str, Any]) -> Call[replies.Group]:
     """Changes the limits of a group."""
     body = {name: str(value) if not isinstance(value, bool) else value for name, value in limits.items()}
-    return send("PUT", path("queues", queue, "groups", name), body, types.Group.read, True)
+    return send("PUT", path("queues", queue, "groups", name), body, replies.Group.read, True)
 
 
-def set_group_paused(queue: str, name: str, verb: str) -> Call[types.Group]:
+def set_group_paused(queue: str, name: str, verb: str) -> Call[replies.Group]:
     """Pauses or resumes a group."""
-    return send("POST", path("queues", queue, "groups", name, verb), {}, types.Group.read, True)
+    return send("POST", path("queues", queue, "groups", name, verb), {}, replies.Group.read, True)
 
 
-def schedules(queue: str, query: Mapping[str, Any]) -> Call[list[types.Schedule]]:
+def schedules(queue: str, query: Mapping[str, Any]) -> Call[list[replies.Schedule]]:
     """Reads a page of schedules."""
     target = path("queues", queue, "schedules")
-    return get(target, lambda raw: [types.Schedule.read(schedule) for schedule in raw["schedules"]], query)
+    return get(target, lambda raw: [replies.Schedule.read(schedule) for schedule in raw["schedules"]], query)
 
 
-def schedule(queue: str, name: str) -> Call[types.Schedule]:
+def schedule(queue: str, name: str) -> Call[replies.Schedule]:
     """Reads a schedule."""
-    return get(path("queues", queue, "schedules", name), types.Schedule.read)
+    return get(path("queues", queue, "schedules", name), replies.Schedule.read)
 
 
-def put_schedule(queue: str, name: str, definition: Mapping[str, Any]) -> Call[types.Schedule]:
+def put_schedule(queue: str, name: str, definition: Mapping[str, Any]) -> Call[replies.Schedule]:
     """Creates or changes a schedule."""
-    return send("PUT", path("queues", queue, "schedules", name), definition, types.Schedule.read, True)
+    return send("PUT", path("queues", queue, "schedules", name), definition, replies.Schedule.read, True)
 
 
-def run_schedule(queue: str, name: str, force: bool) -> Call[types.Enqueued]:
+def run_schedule(queue: str, name: str, force: bool) -> Call[replies.Enqueued]:
     """Enqueues a job of a schedule now."""
-    return send("POST", path("queues", queue, "schedules", name, "run"), {"force": force}, types.Enqueued.read)
+    return send("POST", path("queues", queue, "schedules", name, "run"), {"force": force}, replies.Enqueued.read)
 
 
 def delete_schedule(queue: str, name: str) -> Call[bool]:
@@ -230,9 +232,9 @@ def delete_schedule(queue: str, name: str) -> Call[bool]:
     return Call("DELETE", path("queues", queue, "schedules", name), b"", lambda raw: bool(raw["deleted"]), False)
 
 
-def workers() -> Call[list[types.WorkerInfo]]:
+def workers() -> Call[list[replies.WorkerInfo]]:
     """Reads the workers seen recently."""
-    return get(path("workers"), lambda raw: [types.WorkerInfo.read(worker) for worker in raw])
+    return get(path("workers"), lambda raw: [replies.WorkerInfo.read(worker) for worker in raw])
 
 
 def request(method: str, target: str, body: Mapping[str, Any] | None, is_repeatable: bool) -> Call[Any]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _calls, _wire, types
+from . import _calls, _wire, replies
 from ._aconnection import AsyncPool
 from ._address import Address
 from ._connection import Unanswered
@@ -71,18 +71,18 @@ class AsyncClient:
         payload: Any = None,
         *,
         idempotency_key: str | None = None,
-        **options: Unpack[types.EnqueueOptions],
-    ) -> types.Enqueued:
+        **options: Unpack[replies.EnqueueOptions],
+    ) -> replies.Enqueued:
         """Adds a job. A lost reply creates no second one; with an `idempotency_key`, neither does a second call."""
         return await self.send(_calls.enqueue(queue, payload, idempotency_key, options))
 
     async def enqueue_many(
-        self, queue: str, jobs: Iterable[types.NewJob], *, idempotency_key: str | None = None
-    ) -> list[types.Enqueued]:
+        self, queue: str, jobs: Iterable[replies.NewJob], *, idempotency_key: str | None = None
+    ) -> list[replies.Enqueued]:
         """Adds up to 10000 jobs in one request. Each is a dict with `payload` and the options of `enqueue`."""
         return await self.send(_calls.enqueue_many(queue, jobs, idempotency_key))
 
-    async def wait(self, queue: str, id: str, timeout: Duration | None = None) -> types.Job:
+    async def wait(self, queue: str, id: str, timeout: Duration | None = None) -> replies.Job:
         """Waits until a job has ended. Raises `WaitTimeout` if that takes longer than `timeout`."""
         ends_at = None if timeout is None else time.monotonic() + seconds(timeout)
         while True:
@@ -93,7 +93,7 @@ class AsyncClient:
                 if ends_at is not None and time.monotonic() >= ends_at:
                     raise
 
-    async def iter_jobs(self, queue: str, **filter: Unpack[types.Filter]) -> AsyncIterator[types.Job]:
+    async def iter_jobs(self, queue: str, **filter: Unpack[replies.Filter]) -> AsyncIterator[replies.Job]:
         """Yields all jobs of a list, page by page."""
         while True:
             page = await self.list(queue, **filter)
@@ -103,43 +103,43 @@ class AsyncClient:
                 return
             filter["cursor"] = page.next
 
-    async def get(self, queue: str, id: str) -> types.Job:
+    async def get(self, queue: str, id: str) -> replies.Job:
         """Returns everything known about a job."""
         return await self.send(_calls.get_job(queue, id))
 
-    async def cancel(self, queue: str, id: str) -> types.Changed:
+    async def cancel(self, queue: str, id: str) -> replies.Changed:
         """Cancels a waiting job, or asks a running one to stop."""
         return await self.send(_calls.change(queue, id, "cancel"))
 
-    async def retry(self, queue: str, id: str) -> types.Changed:
+    async def retry(self, queue: str, id: str) -> replies.Changed:
         """Makes a dead job ready again."""
         return await self.send(_calls.change(queue, id, "retry"))
 
-    async def promote(self, queue: str, id: str) -> types.Changed:
+    async def promote(self, queue: str, id: str) -> replies.Changed:
         """Makes a scheduled job ready now."""
         return await self.send(_calls.change(queue, id, "promote"))
 
-    async def delete(self, queue: str, id: str) -> types.Changed:
+    async def delete(self, queue: str, id: str) -> replies.Changed:
         """Deletes a finished job."""
         return await self.send(_calls.delete(queue, id))
 
-    async def explain(self, queue: str, id: str) -> types.Explanation:
+    async def explain(self, queue: str, id: str) -> replies.Explanation:
         """Explains why a job waits, and when it probably starts."""
         return await self.send(_calls.explain(queue, id))
 
-    async def stats(self, queue: str) -> types.Stats:
+    async def stats(self, queue: str) -> replies.Stats:
         """Returns the stats of a queue."""
         return await self.send(_calls.stats(queue))
 
-    async def queues(self) -> list[types.Stats]:
+    async def queues(self) -> list[replies.Stats]:
         """Returns the stats of all queues."""
         return await self.send(_calls.queues())
 
-    async def pause(self, queue: str) -> types.Stats:
+    async def pause(self, queue: str) -> replies.Stats:
         """Pauses a queue: claims return no jobs."""
         return await self.send(_calls.set_paused(queue, "pause"))
 
-    async def resume(self, queue: str) -> types.Stats:
+    async def resume(self, queue: str) -> replies.Stats:
         """Resumes a paused or resting queue."""
         return await self.send(_calls.set_paused(queue, "resume"))
 
@@ -151,39 +151,39 @@ class AsyncClient:
         """Changes settings of a queue."""
         return await self.send(_calls.set_settings(queue, settings))
 
-    async def groups(self, queue: str, **query: Any) -> list[types.Group]:
+    async def groups(self, queue: str, **query: Any) -> list[replies.Group]:
         """Returns a page of groups (`limit`, `cursor`)."""
         return await self.send(_calls.groups(queue, query))
 
-    async def group(self, queue: str, group: str) -> types.Group:
+    async def group(self, queue: str, group: str) -> replies.Group:
         """Returns a group."""
         return await self.send(_calls.group(queue, group))
 
-    async def set_group(self, queue: str, group: str, **limits: Any) -> types.Group:
+    async def set_group(self, queue: str, group: str, **limits: Any) -> replies.Group:
         """Changes the limits of a group: `max_running`, `rate`, `burst`."""
         return await self.send(_calls.set_group(queue, group, limits))
 
-    async def pause_group(self, queue: str, group: str) -> types.Group:
+    async def pause_group(self, queue: str, group: str) -> replies.Group:
         """Pauses a group: claims return none of its jobs."""
         return await self.send(_calls.set_group_paused(queue, group, "pause"))
 
-    async def resume_group(self, queue: str, group: str) -> types.Group:
+    async def resume_group(self, queue: str, group: str) -> replies.Group:
         """Resumes a paused or resting group."""
         return await self.send(_calls.set_group_paused(queue, group, "resume"))
 
-    async def schedules(self, queue: str, **query: Any) -> list[types.Schedule]:
+    async def schedules(self, queue: str, **query: Any) -> list[replies.Schedule]:
         """Returns a page of schedules (`limit`, `cursor`)."""
         return await self.send(_calls.schedules(queue, query))
 
-    async def schedule(self, queue: str, name: str) -> types.Schedule:
+    async def schedule(self, queue: str, name: str) -> replies.Schedule:
         """Returns a schedule with its next instants and its history."""
         return await self.send(_calls.schedule(queue, name))
 
-    async def put_schedule(self, queue: str, name: str, definition: Mapping[str, Any]) -> types.Schedule:
+    async def put_schedule(self, queue: str, name: str, definition: Mapping[str, Any]) -> replies.Schedule:
         """Creates or changes a schedule; an identical one changes nothing."""
         return await self.send(_calls.put_schedule(queue, name, definition))
 
-    async def run_schedule(self, queue: str, name: str, *, force: bool = False) -> types.Enqueued:
+    async def run_schedule(self, queue: str, name: str, *, force: bool = False) -> replies.Enqueued:
         """Enqueues a job of a schedule now."""
         return await self.send(_calls.run_schedule(queue, name, force))
 
@@ -191,11 +191,11 @@ class AsyncClient:
         """Deletes a schedule, but not its jobs."""
         return await self.send(_calls.delete_schedule(queue, name))
 
-    async def workers(self) -> list[types.WorkerInfo]:
+    async def workers(self) -> list[replies.WorkerInfo]:
         """Returns the workers seen recently."""
         return await self.send(_calls.workers())
 
-    async def list(self, queue: str, **filter: Unpack[types.Filter]) -> types.Page:
+    async def list(self, queue: str, **filter: Unpack[replies.Filter]) -> replies.Page:
         """Returns a page of jobs, without payloads and results."""
         return await self.send(_calls.list_jobs(queue, filter))
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _calls, _wire, types
+from . import _calls, _wire, replies
 from ._address import Address
 from ._connection import Pool, Unanswered
 from ._retry import Tries
@@ -69,18 +69,18 @@ class Client:
         payload: Any = None,
         *,
         idempotency_key: str | None = None,
-        **options: Unpack[types.EnqueueOptions],
-    ) -> types.Enqueued:
+        **options: Unpack[replies.EnqueueOptions],
+    ) -> replies.Enqueued:
         """Adds a job. A lost reply creates no second one; with an `idempotency_key`, neither does a second call."""
         return self.send(_calls.enqueue(queue, payload, idempotency_key, options))
 
     def enqueue_many(
-        self, queue: str, jobs: Iterable[types.NewJob], *, idempotency_key: str | None = None
-    ) -> list[types.Enqueued]:
+        self, queue: str, jobs: Iterable[replies.NewJob], *, idempotency_key: str | None = None
+    ) -> list[replies.Enqueued]:
         """Adds up to 10000 jobs in one request. Each is a dict with `payload` and the options of `enqueue`."""
         return self.send(_calls.enqueue_many(queue, jobs, idempotency_key))
 
-    def wait(self, queue: str, id: str, timeout: Duration | None = None) -> types.Job:
+    def wait(self, queue: str, id: str, timeout: Duration | None = None) -> replies.Job:
         """Waits until a job has ended. Raises `WaitTimeout` if that takes longer than `timeout`."""
         ends_at = None if timeout is None else time.monotonic() + seconds(timeout)
         while True:
@@ -91,7 +91,7 @@ class Client:
                 if ends_at is not None and time.monotonic() >= ends_at:
                     raise
 
-    def iter_jobs(self, queue: str, **filter: Unpack[types.Filter]) -> Iterator[types.Job]:
+    def iter_jobs(self, queue: str, **filter: Unpack[replies.Filter]) -> Iterator[replies.Job]:
         """Yields all jobs of a list, page by page."""
         while True:
             page = self.list(queue, **filter)
@@ -100,43 +100,43 @@ class Client:
                 return
             filter["cursor"] = page.next
 
-    def get(self, queue: str, id: str) -> types.Job:
+    def get(self, queue: str, id: str) -> replies.Job:
         """Returns everything known about a job."""
         return self.send(_calls.get_job(queue, id))
 
-    def cancel(self, queue: str, id: str) -> types.Changed:
+    def cancel(self, queue: str, id: str) -> replies.Changed:
         """Cancels a waiting job, or asks a running one to stop."""
         return self.send(_calls.change(queue, id, "cancel"))
 
-    def retry(self, queue: str, id: str) -> types.Changed:
+    def retry(self, queue: str, id: str) -> replies.Changed:
         """Makes a dead job ready again."""
         return self.send(_calls.change(queue, id, "retry"))
 
-    def promote(self, queue: str, id: str) -> types.Changed:
+    def promote(self, queue: str, id: str) -> replies.Changed:
         """Makes a scheduled job ready now."""
         return self.send(_calls.change(queue, id, "promote"))
 
-    def delete(self, queue: str, id: str) -> types.Changed:
+    def delete(self, queue: str, id: str) -> replies.Changed:
         """Deletes a finished job."""
         return self.send(_calls.delete(queue, id))
 
-    def explain(self, queue: str, id: str) -> types.Explanation:
+    def explain(self, queue: str, id: str) -> replies.Explanation:
         """Explains why a job waits, and when it probably starts."""
         return self.send(_calls.explain(queue, id))
 
-    def stats(self, queue: str) -> types.Stats:
+    def stats(self, queue: str) -> replies.Stats:
         """Returns the stats of a queue."""
         return self.send(_calls.stats(queue))
 
-    def queues(self) -> list[types.Stats]:
+    def queues(self) -> list[replies.Stats]:
         """Returns the stats of all queues."""
         return self.send(_calls.queues())
 
-    def pause(self, queue: str) -> types.Stats:
+    def pause(self, queue: str) -> replies.Stats:
         """Pauses a queue: claims return no jobs."""
         return self.send(_calls.set_paused(queue, "pause"))
 
-    def resume(self, queue: str) -> types.Stats:
+    def resume(self, queue: str) -> replies.Stats:
         """Resumes a paused or resting queue."""
         return self.send(_calls.set_paused(queue, "resume"))
 
@@ -148,39 +148,39 @@ class Client:
         """Changes settings of a queue."""
         return self.send(_calls.set_settings(queue, settings))
 
-    def groups(self, queue: str, **query: Any) -> list[types.Group]:
+    def groups(self, queue: str, **query: Any) -> list[replies.Group]:
         """Returns a page of groups (`limit`, `cursor`)."""
         return self.send(_calls.groups(queue, query))
 
-    def group(self, queue: str, group: str) -> types.Group:
+    def group(self, queue: str, group: str) -> replies.Group:
         """Returns a group."""
         return self.send(_calls.group(queue, group))
 
-    def set_group(self, queue: str, group: str, **limits: Any) -> types.Group:
+    def set_group(self, queue: str, group: str, **limits: Any) -> replies.Group:
         """Changes the limits of a group: `max_running`, `rate`, `burst`."""
         return self.send(_calls.set_group(queue, group, limits))
 
-    def pause_group(self, queue: str, group: str) -> types.Group:
+    def pause_group(self, queue: str, group: str) -> replies.Group:
         """Pauses a group: claims return none of its jobs."""
         return self.send(_calls.set_group_paused(queue, group, "pause"))
 
-    def resume_group(self, queue: str, group: str) -> types.Group:
+    def resume_group(self, queue: str, group: str) -> replies.Group:
         """Resumes a paused or resting group."""
         return self.send(_calls.set_group_paused(queue, group, "resume"))
 
-    def schedules(self, queue: str, **query: Any) -> list[types.Schedule]:
+    def schedules(self, queue: str, **query: Any) -> list[replies.Schedule]:
         """Returns a page of schedules (`limit`, `cursor`)."""
         return self.send(_calls.schedules(queue, query))
 
-    def schedule(self, queue: str, name: str) -> types.Schedule:
+    def schedule(self, queue: str, name: str) -> replies.Schedule:
         """Returns a schedule with its next instants and its history."""
         return self.send(_calls.schedule(queue, name))
 
-    def put_schedule(self, queue: str, name: str, definition: Mapping[str, Any]) -> types.Schedule:
+    def put_schedule(self, queue: str, name: str, definition: Mapping[str, Any]) -> replies.Schedule:
         """Creates or changes a schedule; an identical one changes nothing."""
         return self.send(_calls.put_schedule(queue, name, definition))
 
-    def run_schedule(self, queue: str, name: str, *, force: bool = False) -> types.Enqueued:
+    def run_schedule(self, queue: str, name: str, *, force: bool = False) -> replies.Enqueued:
         """Enqueues a job of a schedule now."""
         return self.send(_calls.run_schedule(queue, name, force))
 
@@ -188,11 +188,11 @@ class Client:
         """Deletes a schedule, but not its jobs."""
         return self.send(_calls.delete_schedule(queue, name))
 
-    def workers(self) -> list[types.WorkerInfo]:
+    def workers(self) -> list[replies.WorkerInfo]:
         """Returns the workers seen recently."""
         return self.send(_calls.workers())
 
-    def list(self, queue: str, **filter: Unpack[types.Filter]) -> types.Page:
+    def list(self, queue: str, **filter: Unpack[replies.Filter]) -> replies.Page:
         """Returns a page of jobs, without payloads and results."""
         return self.send(_calls.list_jobs(queue, filter))
 

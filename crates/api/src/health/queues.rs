@@ -122,7 +122,8 @@ fn examine_one(queue: &QueueName, stats: &Stats, workers: &[WorkerRecord]) -> Ve
         checks.push(warn(message, fix.to_owned()));
     }
     if stats.dead > 0 {
-        let message = format!("{} dead jobs", stats.dead);
+        let noun = if stats.dead == 1 { "job" } else { "jobs" };
+        let message = format!("{} dead {noun}", stats.dead);
         let fix = format!(
             "list them with `windlass job list {queue} --state dead`, \
              then retry them with `windlass job retry {queue} --all`"

@@ -221,6 +221,7 @@ pub(super) async fn confirm(page: &PageRequest) -> Result<View, HttpError> {
         ),
         action: format!("{}?{query}", page.path),
         button: format!("{} them", capitalized(change)),
+        is_dangerous: matches!(change, Change::Cancel | Change::Delete),
         field: Some(("which", "all")),
         back: format!("/queues/{}/jobs?{query}", encode(queue.as_str())),
         is_allowed: page.may(Scope::Operate),

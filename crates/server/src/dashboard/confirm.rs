@@ -1,4 +1,4 @@
-//! Pages that ask before something that cannot be undone.
+//! Pages that ask before something that is large or cannot be undone.
 
 use askama::Template;
 use windlass_api::Scope;
@@ -18,6 +18,8 @@ pub(super) struct Confirm {
     /// Where the form goes.
     pub(super) action: String,
     pub(super) button: String,
+    /// Whether it cannot be undone.
+    pub(super) is_dangerous: bool,
     /// A field of the form.
     pub(super) field: Option<(&'static str, &'static str)>,
     pub(super) back: String,
@@ -81,6 +83,7 @@ pub(super) async fn view(request: &PageRequest) -> Result<View, HttpError> {
         text,
         action: request.path.clone(),
         button: button.to_owned(),
+        is_dangerous: true,
         field: (request.page == Page::StopWorker).then_some(("command", "stop")),
         back,
         is_allowed: request.may(scope),

@@ -81,7 +81,7 @@ pub(super) async fn charts(
     let points = request.state.history.get(key, range.valid_for, read).await;
     let charts = points.map(|points| draw(&points, range)).transpose()?;
     let link = |each: &Range| {
-        let address = format!("{}?range={}", request.path, each.name);
+        let address = request.with("range", each.name);
         (each.name, address, *each == range)
     };
     Ok(Charts {
@@ -92,7 +92,8 @@ pub(super) async fn charts(
 
 /// Reads the history of queues and adds it up. A queue that cannot be read is left out.
 async fn read(state: Arc<AppState>, queues: Vec<QueueName>, range: Range) -> Vec<Point> {
-    let now = SystemClock.now_us() / 1000 / MINUTE_MS;
+    let now_ms = SystemClock.now_us() / 1000;
+    let now = now_ms / MINUTE_MS;
     let mut points = vec![Point::default(); (range.minutes / range.step) as usize];
     let state = &state;
     let mut reads = stream::iter(queues)
@@ -110,7 +111,19 @@ async fn read(state: Arc<AppState>, queues: Vec<QueueName>, range: Range) -> Vec
             add(&mut points, range, now, &row);
         }
     }
+    complete(&mut points, range, MINUTE_MS - now_ms % MINUTE_MS);
     points
+}
+
+/// Completes the last point, whose last minute has `left_ms` to go, with that share of the point before. Otherwise
+/// every chart would end with a fall.
+fn complete(points: &mut [Point], range: Range, left_ms: u64) {
+    if let [.., before, last] = points {
+        let share = |count: u64| count * left_ms / MINUTE_MS / u64::from(range.step);
+        last.added += share(before.added);
+        last.done += share(before.done);
+        last.failed += share(before.failed);
+    }
 }
 
 /// Adds a minute to the point that it belongs to. The last point ends with the current minute.
@@ -206,5 +219,16 @@ mod tests {
             let found = points.iter().position(|point| point.added == 1);
             assert_eq!(found, at, "{minute}");
         }
+    }
+
+    #[test]
+    fn the_last_point_stands_for_a_whole_minute() {
+        let point = |added| Point {
+            added,
+            ..Point::default()
+        };
+        let mut points = [point(7), point(60), point(15)];
+        complete(&mut points, RANGES[0], 45_000);
+        assert_eq!(points.map(|point| point.added), [7, 60, 60]);
     }
 }

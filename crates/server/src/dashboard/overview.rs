@@ -74,6 +74,7 @@ struct Column {
     name: &'static str,
     key: &'static str,
     is_sorted: bool,
+    address: String,
 }
 
 struct Row {
@@ -204,6 +205,7 @@ fn list(request: &PageRequest, mut queues: Vec<QueueReply>) -> Queues {
     queues.truncate(QUEUES_MAX);
     let column = |(key, name): (&'static str, &'static str)| Column {
         is_sorted: key == sort,
+        address: request.with("sort", key),
         name,
         key,
     };

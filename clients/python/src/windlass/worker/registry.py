@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
 
-from ..types import Enqueued, EnqueueOptions
+from ..replies import Enqueued, EnqueueOptions
 from .job import RunningJob
 
 if TYPE_CHECKING:
