@@ -220,8 +220,7 @@ impl Reply {
         serde_json::to_string(self).expect("replies are structs of plain values")
     }
 
-    /// Returns the leases of the claimed jobs that nobody can use if the reply is lost. A worker repeats a
-    /// numbered claim, and its repeat may already have delivered the same jobs.
+    /// Returns the leases of the claimed jobs in the reply.
     pub fn leases(&self) -> Vec<JobLease> {
         let (Self::Claim(jobs)
         | Self::Complete(OutcomesReply::Many {
@@ -231,8 +230,7 @@ impl Reply {
         else {
             return Vec::new();
         };
-        let single = jobs.iter().filter(|job| job.seq.is_none());
-        single.filter_map(ClaimReply::lease).collect()
+        jobs.iter().filter_map(ClaimReply::lease).collect()
     }
 }
 
@@ -285,22 +283,6 @@ mod tests {
             (&ended["state"], &ended["result"]),
             (&json!("succeeded"), &json!("[1]"))
         );
-    }
-
-    #[tokio::test]
-    async fn only_claims_that_cannot_be_repeated_are_released_if_their_reply_is_lost() {
-        let store = MemoryStore::new(Arc::new(SystemClock));
-        for id in ["a", "b"] {
-            let job = json!({"op":"enqueue","queue":"q","id":id});
-            call(&store, job).await.unwrap();
-        }
-        let numbered = json!({"op":"claim","queue":"q","worker":"w","seq":1});
-        for (line, leases) in [(numbered, 0), (json!({"op":"claim","queue":"q"}), 1)] {
-            let (queue, request) = Request::parse_line(&line.to_string()).unwrap();
-            let reply = dispatch(&store, queue.as_ref(), request).await.unwrap();
-            assert!(matches!(&reply, Reply::Claim(jobs) if jobs.len() == 1));
-            assert_eq!(reply.leases().len(), leases, "{line}");
-        }
     }
 
     #[tokio::test]
