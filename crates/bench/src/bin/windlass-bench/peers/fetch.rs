@@ -118,9 +118,7 @@ pub(super) fn version(root: &Path, peer: &Peer) -> Result<String, String> {
         (Language::Ruby, _) => {
             stdout_of("ruby", &["-e", "require 'sidekiq'; print Sidekiq::VERSION"])
         }
-        _ if peer.name.starts_with("windlass") => {
-            Some(env!("CARGO_PKG_VERSION").to_owned())
-        }
+        _ if peer.name.starts_with("windlass") => Some(env!("CARGO_PKG_VERSION").to_owned()),
         (Language::Rust, _) => {
             let pins = install::read(&source.join("Cargo.toml"))?;
             after(&pins, &format!("{} = \"=", peer.name))
