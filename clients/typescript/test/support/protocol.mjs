@@ -86,7 +86,7 @@ class Runner {
   }
 
   async do_start_worker({start_worker: {name = 'w', concurrency = 1, lease = '30s', grace = '1s', handlers}}) {
-    const worker = new windlass.Worker(this.client, this.names.queue, {name, concurrency, lease, grace, logger: false});
+    const worker = new windlass.Worker(this.client, this.names.queue, {name, concurrency, lease, grace, stopWait: '500ms', logger: false});
     for (const [kind, actions] of Object.entries(bytes(handlers))) worker.handle(kind, handlerOf(kind, actions, this.handled));
     this.workers.set(name, {worker, run: worker.run()});
   }
