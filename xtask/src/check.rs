@@ -3,6 +3,7 @@
 //! Steps run in order, and the first failure ends the run. A tool that is not installed is
 //! reported, never skipped silently.
 
+mod browser;
 mod peers;
 mod report;
 mod steps;
@@ -47,6 +48,21 @@ pub(crate) fn peers(root: &Path) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             println!("why: {failure}\nnext: {}", peers::NEXT);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs only the tests of the dashboard in a browser, or some of their files.
+pub(crate) fn browser(root: &Path, files: &[String]) -> ExitCode {
+    if let Err(failure) = browser::prepare() {
+        println!("why: {failure}\nnext: {}", browser::NEEDS);
+        return ExitCode::FAILURE;
+    }
+    match browser::run(root, files) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            println!("why: {failure}\nnext: {}", browser::NEXT);
             ExitCode::FAILURE
         }
     }

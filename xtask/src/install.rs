@@ -15,7 +15,8 @@ const PYTHON: Package = Package {
     brew: &["python"],
 };
 
-const NODE: Package = Package {
+/// Node with npm.
+pub const NODE: Package = Package {
     title: "Node with npm",
     apt: &["nodejs", "npm"],
     brew: &["node"],

@@ -16,7 +16,7 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// Run what CI runs: fmt, clippy, tidy, redis, peers, tests, a part of matrix, prometheus, docs, deny
+    /// Run what CI runs: fmt, clippy, tidy, redis, peers, tests, browser, a part of matrix, prometheus, docs, deny
     Check {
         /// Run only fmt, tidy, clippy and the fast tests
         #[arg(long)]
@@ -26,6 +26,11 @@ enum Task {
     Tidy,
     /// Install the clients of the older systems, used by tests, into target/peers
     Peers,
+    /// Test the dashboard in Chromium, with modules of npm installed into target/browser
+    Browser {
+        /// Run only these files of crates/server/tests/browser
+        files: Vec<String>,
+    },
     /// Run the long crash tests, in release mode
     Chaos(chaos::Options),
     /// Run the tests that use Redis on Redis 8.0 and Valkey 8.1, installed into target/trixie
@@ -41,6 +46,7 @@ fn main() -> ExitCode {
         Task::Check { quick: false } => check::run(&root, check::Extent::Full),
         Task::Tidy => tidy::run(&root),
         Task::Peers => check::peers(&root),
+        Task::Browser { files } => check::browser(&root, &files),
         Task::Chaos(options) => chaos::run(&root, &options),
         Task::Matrix => matrix::run(&root),
         Task::Fuzz(options) => fuzz::run(&root, &options),

@@ -82,12 +82,11 @@ impl Check {
     }
 }
 
-/// Runs the checks that apply to every store. Those of the type of a store are up to the caller.
-pub async fn examine(store: &dyn Store, is_redis: bool) -> Result<Vec<Check>> {
-    let mut checks = Vec::new();
-    latency::examine(store, is_redis, &mut checks).await;
+/// Runs the checks that apply to every store and adds their results, also those made before an error. Checks of the
+/// type of a store are up to the caller.
+pub async fn examine(store: &dyn Store, is_redis: bool, checks: &mut Vec<Check>) -> Result<()> {
+    latency::examine(store, is_redis, checks).await;
     let workers = store.workers().await?;
-    workers::examine(&workers, &mut checks);
-    queues::examine(store, &workers, is_redis, &mut checks).await?;
-    Ok(checks)
+    workers::examine(&workers, checks);
+    queues::examine(store, &workers, is_redis, checks).await
 }

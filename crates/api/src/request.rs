@@ -46,7 +46,7 @@ pub use queue::{
     DeleteQueue, DeleteQueueReply, Pause, Purge, PurgeReply, Queues, Resume, Set, ShowSettings,
     Stats, read_stats,
 };
-pub use read::{Get, List, ListReply, Wait, WaitReply, Why};
+pub use read::{Export, Get, List, ListReply, Wait, WaitReply, Why};
 pub use schedule::{
     DeleteSchedule, DeleteScheduleReply, GetSchedule, PauseSchedule, ResumeSchedule, Schedules,
     SchedulesReply,

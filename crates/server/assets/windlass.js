@@ -96,6 +96,13 @@ function move(by) {
   $("a, button", all[row])?.focus({ preventScroll: true });
 }
 
+// One checkbox selects all jobs of a page.
+const pickAll = $("#pick-all");
+if (pickAll) {
+  pickAll.hidden = false;
+  pickAll.addEventListener("change", () => $$("input[name=ids]").forEach((each) => (each.checked = pickAll.checked)));
+}
+
 // Keyboard shortcuts.
 const keys = $("#keys");
 let went = 0;

@@ -9,6 +9,7 @@
 
 mod actions;
 mod asset;
+mod bulk;
 mod cached;
 mod chart;
 mod confirm;
@@ -35,9 +36,9 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, header};
 use windlass_api::Method::{Get as GET, Post as POST};
 use windlass_api::request::{
-    Cancel, CommandWorker, Delete, DeleteQueue, FailWorker, Pause, PauseGroup, PauseSchedule,
-    Promote, Purge, QueueRequest, Resume, ResumeGroup, ResumeSchedule, Retry, RunSchedule, Set,
-    SetGroup, StoreRequest,
+    Cancel, ClearError, CommandWorker, Delete, DeleteQueue, FailWorker, Pause, PauseGroup,
+    PauseSchedule, Promote, Purge, QueueRequest, Resume, ResumeGroup, ResumeSchedule, Retry,
+    RunSchedule, Set, SetGroup, StoreRequest,
 };
 use windlass_api::{Code, Route, Scope};
 use windlass_core::QueueName;
@@ -50,6 +51,7 @@ use crate::state::AppState;
 use crate::table::Handler;
 
 pub(crate) use asset::Asset;
+pub(crate) use bulk::{BulkTasks, start as bulk, stop as stop_bulk};
 pub(crate) use cached::Cached;
 pub(crate) use form::{handle as form, purge};
 pub(crate) use history::Point;
@@ -76,6 +78,11 @@ pub(crate) enum Page {
     Schedules,
     Jobs,
     Job,
+    /// Asks before all jobs that match a filter are changed.
+    ConfirmBulk,
+    /// Shows how far such a change is.
+    Bulk,
+    Errors,
     Actions,
 }
 
@@ -85,8 +92,15 @@ impl Page {
         match self {
             Self::Overview => "page overview",
             Self::Queue => "page queue",
-            Self::Workers | Self::Schedules | Self::Jobs | Self::Job | Self::Actions => "page",
-            Self::Settings
+            Self::Workers
+            | Self::Schedules
+            | Self::Jobs
+            | Self::Job
+            | Self::Errors
+            | Self::Actions => "page",
+            Self::ConfirmBulk
+            | Self::Bulk
+            | Self::Settings
             | Self::Group
             | Self::Purge
             | Self::DeleteQueue
@@ -128,6 +142,12 @@ pub(crate) const ROUTES: &[(Handler, Route)] = &[
     (Handler::Form, Route::new(POST, "/queues/{queue}/jobs/{id}/cancel", Scope::Operate, Cancel::OP, "Cancels a job")),
     (Handler::Form, Route::new(POST, "/queues/{queue}/jobs/{id}/promote", Scope::Operate, Promote::OP, "Makes a job ready now")),
     (Handler::Form, Route::new(POST, "/queues/{queue}/jobs/{id}/delete", Scope::Operate, Delete::OP, "Deletes a finished job")),
+    (Handler::Page(Page::ConfirmBulk), Route::new(GET, "/queues/{queue}/bulk/{change}", Scope::Read, "page", "Asks before all jobs that match a filter are changed")),
+    (Handler::Bulk, Route::new(POST, "/queues/{queue}/bulk/{change}", Scope::Operate, "bulk", "Changes selected jobs, or all that match a filter, in the background")),
+    (Handler::Page(Page::Bulk), Route::new(GET, "/queues/{queue}/bulk/{change}/{task}", Scope::Read, "page", "Shows the progress of a change of many jobs")),
+    (Handler::StopBulk, Route::new(POST, "/queues/{queue}/bulk/{change}/{task}/stop", Scope::Operate, "stop_bulk", "Stops a change of many jobs")),
+    (Handler::Page(Page::Errors), Route::new(GET, "/errors", Scope::Read, "page", "Shows the groups of errors of all queues")),
+    (Handler::Form, Route::new(POST, "/queues/{queue}/errors/{fingerprint}/clear", Scope::Operate, ClearError::OP, "Deletes a group of errors")),
     (Handler::Page(Page::Actions), Route::new(GET, "/actions", Scope::Read, "page", "Shows the log of operator actions")),
     (Handler::SignIn, Route::new(GET, "/sign-in", Scope::Open, "sign_in", "Shows the page for signing in")),
     (Handler::SignIn, Route::new(POST, "/sign-in", Scope::Open, "sign_in", "Signs a browser in")),
@@ -181,9 +201,7 @@ impl PageRequest {
 
     /// Returns a parameter of the query; an empty one counts as missing.
     fn query(&self, name: &str) -> Option<String> {
-        let mut fields = form_urlencoded::parse(self.query.as_bytes());
-        let found = fields.find(|(field, value)| field == name && !value.is_empty());
-        found.map(|(_, value)| value.into_owned())
+        query_value(&self.query, name)
     }
 
     /// Returns a parameter of the path.
@@ -215,12 +233,21 @@ impl PageRequest {
             Page::Schedules => schedules::view(self).await,
             Page::Jobs => jobs::view(self).await,
             Page::Job => job::view(self).await,
+            Page::ConfirmBulk => bulk::confirm(self).await,
+            Page::Bulk => bulk::view(self),
+            Page::Errors => errors::view(self).await,
             Page::Actions => actions::view(self).await,
             Page::Purge | Page::DeleteQueue | Page::StopWorker | Page::FailWorker => {
                 confirm::view(self).await
             }
         }
     }
+}
+
+fn query_value(query: &str, name: &str) -> Option<String> {
+    let mut fields = form_urlencoded::parse(query.as_bytes());
+    let found = fields.find(|(field, value)| field == name && !value.is_empty());
+    found.map(|(_, value)| value.into_owned())
 }
 
 /// Shows a page, or streams its changes. `/` is also an address for programs, which get JSON.

@@ -27,7 +27,6 @@ use crate::table::Handler;
 use crate::{dashboard, events, metrics, openapi, page};
 
 pub(crate) use access::KnownQueues;
-pub(crate) use export::ExportRequest;
 
 /// How long `/readyz` waits for the store.
 const READY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -61,6 +60,8 @@ pub(crate) async fn handle(
         Handler::Page(page) => dashboard::page(state, page, request).await,
         Handler::Form => dashboard::form(state, request).await,
         Handler::Purge => dashboard::purge(state, request).await,
+        Handler::Bulk => dashboard::bulk(state, request).await,
+        Handler::StopBulk => dashboard::stop_bulk(state, request).await,
         Handler::SignIn => dashboard::sign_in(state, request).await,
         Handler::SignOut => dashboard::sign_out(state, request).await,
         Handler::Asset(asset) => Ok(asset.response()),

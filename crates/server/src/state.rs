@@ -14,7 +14,7 @@ use windlass_core::{QueueName, Store};
 use crate::budget::Budget;
 use crate::caller::{Caller, Limits};
 use crate::counters::Counters;
-use crate::dashboard::{Cached, FormToken, Html, Live, Point, Sessions};
+use crate::dashboard::{BulkTasks, Cached, FormToken, Html, Live, Point, Sessions};
 use crate::events::{Hub, Tickets};
 use crate::extra::ExtraRoute;
 use crate::guard::AuthFailures;
@@ -46,6 +46,7 @@ pub(crate) struct AppState {
     /// What forms carry if no token is required.
     pub(crate) form_token: FormToken,
     pub(crate) live: Live,
+    pub(crate) bulk: BulkTasks,
     pub(crate) health: Arc<Cached<Vec<Check>>>,
     /// The points of charts.
     pub(crate) history: Arc<Cached<Vec<Point>>>,
@@ -110,6 +111,7 @@ impl AppState {
             sessions: Sessions::default(),
             form_token: FormToken::default(),
             live: Live::new(options.streams_max),
+            bulk: BulkTasks::default(),
             health: Arc::default(),
             history: Arc::default(),
             tokens: options.tokens,

@@ -2,11 +2,11 @@
 //! `OpenAPI` document, the page `/docs` and the tests of scopes are built from it.
 
 use windlass_api::Method::{Get as GET, Post as POST};
+use windlass_api::request::Export;
 use windlass_api::{Request, Route, Scope};
 
 use crate::dashboard::{self, Asset, HomeReply, Page};
 use crate::events::{EventsRequest, TicketReply};
-use crate::handlers::ExportRequest;
 
 /// The path of event streams, which the guard handles specially.
 pub(crate) const EVENTS: &str = "/v1/events";
@@ -33,6 +33,9 @@ pub(crate) enum Handler {
     Form,
     /// Purges a queue for a form of the dashboard.
     Purge,
+    /// Changes many jobs for a form of the dashboard.
+    Bulk,
+    StopBulk,
     SignIn,
     SignOut,
     Asset(Asset),
@@ -50,7 +53,13 @@ impl Handler {
     pub(crate) const fn is_page(self) -> bool {
         matches!(
             self,
-            Self::Page(_) | Self::Form | Self::Purge | Self::SignIn | Self::SignOut
+            Self::Page(_)
+                | Self::Form
+                | Self::Purge
+                | Self::Bulk
+                | Self::StopBulk
+                | Self::SignIn
+                | Self::SignOut
         )
     }
 }
@@ -59,7 +68,7 @@ impl Handler {
 #[rustfmt::skip]
 const OTHERS: &[(Handler, Route)] = &[
     (Handler::Import, Route::new(POST, "/v1/queues/{queue}/jobs/import", Scope::Enqueue, "import", "Enqueues one job per line of NDJSON, or puts a schedule, and streams one reply line for each")),
-    (Handler::Export, Route::new(GET, "/v1/queues/{queue}/jobs/export", Scope::Read, "export", "Exports all jobs with their payloads, and the schedules, one per line of NDJSON").with_request::<ExportRequest>()),
+    (Handler::Export, Route::new(GET, "/v1/queues/{queue}/jobs/export", Scope::Read, "export", "Exports all jobs with their payloads, and the schedules, one per line of NDJSON").with_request::<Export>()),
     (Handler::Payload, Route::new(GET, "/v1/queues/{queue}/jobs/{id}/payload", Scope::Read, "payload", "Returns the payload of a job as raw bytes")),
     (Handler::Result, Route::new(GET, "/v1/queues/{queue}/jobs/{id}/result", Scope::Read, "result", "Returns the result of a job as raw bytes")),
     (Handler::Events, Route::new(GET, EVENTS, Scope::Read, "events", "Streams job events as server-sent events").with_request::<EventsRequest>()),

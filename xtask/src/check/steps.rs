@@ -5,7 +5,7 @@ use std::path::Path;
 use xtask::cargo::{cargo, has};
 use xtask::redis;
 
-use super::{Extent, peers};
+use super::{Extent, browser, peers};
 use crate::{matrix, tidy};
 
 /// Crates whose tests are fast: no child processes, no crashes, no file system.
@@ -49,6 +49,8 @@ enum Work {
     Redis,
     /// The clients of the older systems, installed from their registries.
     Peers,
+    /// The tests of the dashboard in a browser.
+    Browser,
     /// Some tests on newer servers.
     Matrix,
     /// Cargo commands in order, without `cargo` itself.
@@ -76,6 +78,7 @@ impl Step {
             Work::Tidy => "cargo xtask tidy".to_owned(),
             Work::Redis => "redis-server --version".to_owned(),
             Work::Peers => "cargo xtask peers".to_owned(),
+            Work::Browser => "cargo xtask browser".to_owned(),
             Work::Matrix => "some tests of `cargo xtask matrix`".to_owned(),
             Work::Cargo(commands) => format!("cargo {}", commands.join(" && cargo ")),
         }
@@ -88,6 +91,7 @@ impl Step {
             Work::Tidy => Err("`cargo xtask tidy` found violations".to_owned()),
             Work::Redis => redis::ensure(),
             Work::Peers => peers::ensure(root),
+            Work::Browser => browser::run(root, &[]),
             Work::Matrix => matrix::smoke(root),
             Work::Cargo(commands) => commands.iter().try_for_each(|line| run_one(root, line)),
         }
@@ -120,6 +124,7 @@ pub(super) fn of(root: &Path, extent: Extent) -> Vec<Step> {
             has_nextest,
             rustix::process::geteuid().is_root(),
             has(root, "deny"),
+            &browser::prepare(),
             &matrix::prepare(root),
         ),
     }
@@ -137,6 +142,7 @@ fn full(
     has_nextest: bool,
     is_root: bool,
     has_deny: bool,
+    chromium: &Result<(), String>,
     servers: &Result<(), String>,
 ) -> Vec<Step> {
     let mut steps = style();
@@ -145,6 +151,7 @@ fn full(
         Step::new("peers", Work::Peers, peers::NEXT),
         tests(has_nextest),
         root_tests(is_root),
+        dashboard(chromium),
         newer_servers(servers),
         prometheus(servers),
         cargo_step(
@@ -199,6 +206,14 @@ fn tests(has_nextest: bool) -> Step {
 fn root_tests(is_root: bool) -> Step {
     let command = "test --package windlass-store-sqlite --test bad_file needs_root";
     cargo_step("root tests", &[command], NAMED).unless(!is_root, NO_ROOT)
+}
+
+/// The tests of the dashboard, if a browser is installed.
+fn dashboard(installed: &Result<(), String>) -> Step {
+    if let Err(why) = installed {
+        println!("{why}");
+    }
+    Step::new("browser", Work::Browser, browser::NEXT).unless(installed.is_err(), browser::NEEDS)
 }
 
 /// Some tests on newer servers, if these are installed.
@@ -270,6 +285,16 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_browser_is_reported_with_the_way_to_install_it() {
+        let step = dashboard(&Err("no network".to_owned()));
+        assert!(
+            step.not_run
+                .is_some_and(|why| why.contains("apt-get install chromium"))
+        );
+        assert!(dashboard(&Ok(())).not_run.is_none());
+    }
+
+    #[test]
     fn a_missing_tool_is_reported_with_the_way_to_install_it() {
         assert!(
             deny(false)
@@ -281,7 +306,7 @@ mod tests {
 
     #[test]
     fn every_step_says_what_to_do_if_it_fails() {
-        let steps = [full(true, true, true, &Ok(())), quick(true)].concat();
+        let steps = [full(true, true, true, &Ok(()), &Ok(())), quick(true)].concat();
         assert!(steps.iter().all(|step| !step.next.is_empty()));
     }
 }

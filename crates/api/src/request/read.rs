@@ -81,6 +81,17 @@ with_filter! {
     }
 }
 
+with_filter! {
+    /// Exports all matching jobs with their payloads. `state` may be several states, separated by commas.
+    #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Export {
+        /// Whether to export the schedules too (default: true, or false with a filter).
+        #[arg(skip)]
+        pub schedules: Option<bool>,
+    }
+}
+
 /// A page of jobs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ListReply {

@@ -130,7 +130,7 @@ async fn examine_any(
     arguments: &Arguments,
     checks: &mut Vec<Check>,
 ) -> Result<()> {
-    checks.extend(health::examine(store, is_redis).await?);
+    health::examine(store, is_redis, checks).await?;
     if arguments.audit {
         audit::examine(store, checks).await?;
     }

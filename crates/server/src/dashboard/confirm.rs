@@ -9,18 +9,26 @@ use super::{Page, PageRequest};
 use crate::error::HttpError;
 use crate::handlers::queue_reply;
 
+/// A question with a button.
 #[derive(Template)]
 #[template(path = "confirm.html")]
-struct Confirm<'a> {
-    title: String,
-    text: String,
-    /// Where the form goes: the address of this page.
-    action: &'a str,
-    button: &'static str,
-    /// A field of the op.
-    field: Option<(&'static str, &'static str)>,
-    back: &'a str,
-    is_allowed: bool,
+pub(super) struct Confirm {
+    pub(super) title: String,
+    pub(super) text: String,
+    /// Where the form goes.
+    pub(super) action: String,
+    pub(super) button: String,
+    /// A field of the form.
+    pub(super) field: Option<(&'static str, &'static str)>,
+    pub(super) back: String,
+    pub(super) is_allowed: bool,
+}
+
+impl Confirm {
+    pub(super) fn view(self) -> Result<View, HttpError> {
+        let view = View::new(self.title.clone()).fixed("confirm", &self)?;
+        Ok(view.back_to(self.back))
+    }
 }
 
 /// Renders the page.
@@ -68,16 +76,14 @@ pub(super) async fn view(request: &PageRequest) -> Result<View, HttpError> {
         Page::DeleteQueue => "/".to_owned(),
         _ => "/workers".to_owned(),
     };
-    let page = Confirm {
-        title: title.clone(),
+    let confirm = Confirm {
+        title,
         text,
-        action: &request.path,
-        button,
+        action: request.path.clone(),
+        button: button.to_owned(),
         field: (request.page == Page::StopWorker).then_some(("command", "stop")),
-        back: &back,
+        back,
         is_allowed: request.may(scope),
     };
-    Ok(View::new(title)
-        .fixed("confirm", &page)?
-        .back_to(back.clone()))
+    confirm.view()
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use tokio::time::{Duration, Instant};
-use windlass_api::request::Purge;
+use windlass_api::request::{Delete, Purge, QueueRequest};
 use windlass_api::{Code, Fields, Reply, Request};
 
 use super::session::check_form;
 use crate::error::HttpError;
 use crate::handlers::{HandlerResult, action, execute};
-use crate::request::ApiRequest;
+use crate::request::{ApiRequest, encode};
 use crate::state::AppState;
 
 /// The largest form.
@@ -23,7 +23,7 @@ const FORM_BYTES_MAX: usize = 256 * 1024;
 pub(super) const DONE: &str = "done";
 
 /// The fields of a form that are not fields of an op: the form token, and where to go afterwards.
-const TOKEN: &str = "form_token";
+pub(super) const TOKEN: &str = "form_token";
 const BACK: &str = "back";
 
 /// Fields that are true or false.
@@ -58,6 +58,9 @@ pub(super) fn notice(op: &str) -> Option<&'static str> {
         "cancel" => "The job is cancelled; a running one is asked to stop.",
         "promote" => "The job is ready.",
         "delete" => "The job is deleted.",
+        "clear_error" => {
+            "The group of errors is deleted. It comes back with the next error of its kind."
+        }
         "fail_worker" => "The worker is declared dead. Its jobs return to their queues.",
         _ => return None,
     })
@@ -90,7 +93,13 @@ pub(crate) async fn handle(state: &Arc<AppState>, mut request: ApiRequest) -> Ha
     let entry = action::entry(&request, "dashboard", queue.as_ref(), &op);
     action::log(state, entry).await?;
     execute(state, &request.caller, request.route, queue.as_ref(), op).await?;
-    let back = local_path(field(&form, BACK));
+    let back = match &queue {
+        // The page of a deleted job is gone.
+        Some(queue) if request.route.op == Delete::OP => {
+            format!("/queues/{}/jobs", encode(queue.as_str()))
+        }
+        _ => local_path(field(&form, BACK)),
+    };
     Ok(see_other(&with_notice(&back, request.route.op)))
 }
 

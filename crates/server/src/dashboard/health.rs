@@ -31,8 +31,12 @@ pub(super) async fn findings(state: &Arc<AppState>, grant: &Grant) -> Option<Vec
 }
 
 async fn examine(state: Arc<AppState>) -> Vec<Check> {
-    let checks = health::examine(state.store.as_ref(), state.store_kind == "redis").await;
-    checks.unwrap_or_else(|error| vec![Check::failed("store", &Error::from(&error))])
+    let mut checks = Vec::new();
+    let is_redis = state.store_kind == "redis";
+    if let Err(error) = health::examine(state.store.as_ref(), is_redis, &mut checks).await {
+        checks.push(Check::failed("store", &Error::from(&error)));
+    }
+    checks
 }
 
 /// The word for a status, and its class.

@@ -2,9 +2,11 @@
 
 use askama::Template;
 use windlass_api::request::{Get, Why};
-use windlass_api::{JobReply, Reply, Request, Scope, WhyReply};
+use windlass_api::{JobReply, Reply, Request, Scope, WhyReply, timestamp};
+use windlass_core::Change;
 
 use super::PageRequest;
+use super::bulk::changes_of;
 use super::format::{Time, span};
 use super::jobs::{class, job_path};
 use super::layout::View;
@@ -28,7 +30,7 @@ struct JobView {
     attempts: Vec<Attempt>,
     payload: Content,
     result: Option<Content>,
-    actions: Vec<&'static str>,
+    changes: Vec<Change>,
     job: JobReply,
 }
 
@@ -43,6 +45,7 @@ struct Attempt {
     how: &'static str,
     started: Time,
     ended: Time,
+    duration: String,
     worker: String,
     error: String,
 }
@@ -84,16 +87,6 @@ fn pretty(text: &str) -> (String, &'static str) {
     }
 }
 
-/// The changes that apply to a job in a state.
-fn actions(state: &str) -> Vec<&'static str> {
-    match state {
-        "ready" | "running" => vec!["cancel"],
-        "scheduled" | "pending" => vec!["promote", "cancel"],
-        "dead" => vec!["retry", "delete"],
-        _ => vec!["delete"],
-    }
-}
-
 /// Renders the page.
 pub(super) async fn view(request: &PageRequest) -> Result<View, HttpError> {
     let queue = request.queue()?;
@@ -115,6 +108,7 @@ pub(super) async fn view(request: &PageRequest) -> Result<View, HttpError> {
     let api = format!("/v1{path}");
     let result = job.result.is_some() || job.result_base64.is_some();
     let may_operate = request.may(Scope::Operate);
+    let changes = changes_of(Some(job.state)).into_iter();
     let page = JobView {
         queue_path: format!("/queues/{}", encode(queue.as_str())),
         class: class(job.state),
@@ -132,11 +126,7 @@ pub(super) async fn view(request: &PageRequest) -> Result<View, HttpError> {
             let raw = format!("{api}/result");
             Content::new(job.result.as_ref(), job.result_base64.as_ref(), raw)
         }),
-        actions: if may_operate {
-            actions(job.state)
-        } else {
-            Vec::new()
-        },
+        changes: changes.filter(|_| may_operate).collect(),
         path,
         job,
     };
@@ -150,10 +140,24 @@ impl From<&windlass_api::AttemptReply> for Attempt {
             how: attempt.how,
             started: Time::new(&attempt.started_at),
             ended: Time::new(&attempt.ended_at),
+            duration: ms_between(&attempt.started_at, &attempt.ended_at)
+                .map(span)
+                .unwrap_or_default(),
             worker: attempt.worker.clone().unwrap_or_default(),
             error: attempt.error.clone().unwrap_or_default(),
         }
     }
+}
+
+fn ms_between(from: &str, to: &str) -> Option<u64> {
+    let (from, to) = (timestamp::parse(from).ok()?, timestamp::parse(to).ok()?);
+    Some(to.as_ms().saturating_sub(from.as_ms()))
+}
+
+/// The id of the trace in the W3C header `VERSION-TRACE-SPAN-FLAGS`.
+fn trace(job: &JobReply) -> Option<String> {
+    let parent = job.headers.get("traceparent")?;
+    parent.split('-').nth(1).map(str::to_owned)
 }
 
 fn times(job: &JobReply) -> Vec<(&'static str, Time)> {
@@ -191,6 +195,7 @@ fn facts(job: &JobReply) -> Vec<(&'static str, String)> {
         ("Schedule", job.schedule.clone()),
         ("Unique key", job.unique_key.clone()),
         ("Worker", job.worker.clone()),
+        ("Trace", trace(job)),
         ("Progress", progress),
         ("Reason", job.reason.map(str::to_owned)),
         (

@@ -1,12 +1,15 @@
 //! The jobs of a queue: a filter, and one page of what matches.
 
+use std::iter;
+
 use askama::Template;
 use windlass_api::request::{List, ListReply};
-use windlass_api::{JobReply, Reply, Request};
+use windlass_api::{Fields, JobReply, Reply, Request, Scope};
+use windlass_core::{Change, QueueName};
 
-use super::PageRequest;
 use super::format::{Count, Time};
 use super::layout::View;
+use super::{PageRequest, bulk, query_value};
 use crate::error::HttpError;
 use crate::handlers::dispatch;
 use crate::request::encode;
@@ -43,6 +46,56 @@ const FIELDS: [(&str, &str, &str); 9] = [
     ("error_group", "Error group", "0123456789abcdef"),
 ];
 
+/// The filter in the query of a page: the conditions that are set, by name.
+#[derive(Debug)]
+pub(super) struct JobFilter(Vec<(&'static str, String)>);
+
+impl JobFilter {
+    pub(super) fn of(request: &PageRequest) -> Self {
+        Self::of_query(&request.query)
+    }
+
+    pub(super) fn of_query(query: &str) -> Self {
+        let names = iter::once("state").chain(FIELDS.map(|(name, _, _)| name));
+        let set = names.filter_map(|name| Some((name, query_value(query, name)?)));
+        Self(set.collect())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(set, _)| *set == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns whether a condition besides the state is set, so that jobs have to be searched.
+    fn is_search(&self) -> bool {
+        self.0.iter().any(|(name, _)| *name != "state")
+    }
+
+    /// Returns it as the query of an address.
+    pub(super) fn query(&self) -> String {
+        let pair = |(name, value): &(&str, String)| format!("{name}={}", encode(value));
+        self.0.iter().map(pair).collect::<Vec<_>>().join("&")
+    }
+
+    /// Returns its conditions as text.
+    pub(super) fn about(&self) -> String {
+        let pair = |(name, value): &(&str, String)| format!("{} {value}", name.replace('_', " "));
+        self.0.iter().map(pair).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns it as fields of a request.
+    pub(super) fn fields(&self) -> Result<Fields<'static>, HttpError> {
+        let mut fields = Fields::default();
+        for (name, value) in &self.0 {
+            match value.trim().parse::<u32>() {
+                Ok(number) if *name == "min_attempt" => fields.put(name, &number)?,
+                _ => fields.put(name, value)?,
+            }
+        }
+        Ok(fields)
+    }
+}
+
 #[derive(Template)]
 #[template(path = "jobs.html")]
 struct Jobs {
@@ -50,8 +103,11 @@ struct Jobs {
     path: String,
     states: Vec<(&'static str, bool)>,
     fields: Vec<Field>,
-    /// Whether a field besides the state is set, so that jobs had to be searched.
     is_search: bool,
+    /// The filter as the query of an address.
+    query: String,
+    /// The changes that apply to the jobs shown, if the caller may make them.
+    changes: Vec<&'static str>,
     rows: Vec<Row>,
     scanned: Count,
     next: Option<String>,
@@ -108,60 +164,32 @@ impl From<JobReply> for Row {
 pub(super) async fn view(request: &PageRequest) -> Result<View, HttpError> {
     let queue = request.queue()?;
     let path = format!("/queues/{}", encode(queue.as_str()));
-    let state = request.query("state");
-    let value = |name: &str| request.query(name);
-    let min_attempt = value("min_attempt").map(|text| text.trim().parse::<u32>());
-    let min_attempt = min_attempt.transpose().map_err(|_| {
-        let why = "the attempt is not a number";
-        HttpError::new(
-            windlass_api::Code::Invalid,
-            why,
-            "use a number of 1 or more",
-        )
-    })?;
-    let list = List {
-        state: state.clone(),
-        kind: value("kind"),
-        text: value("text"),
-        older_than: value("older_than"),
-        newer_than: value("newer_than"),
-        worker: value("worker"),
-        min_attempt,
-        header: value("header"),
-        group: value("group"),
-        error_group: value("error_group"),
-        ..List::default()
-    };
-    let page = search(request, &queue, &list).await?;
-    let fields: Vec<_> = FIELDS
-        .iter()
-        .map(|&(name, label, example)| Field {
-            name,
-            label,
-            example,
-            value: value(name).unwrap_or_default(),
-        })
-        .collect();
-    let next = page.next.map(|cursor| {
-        let set = fields.iter().filter(|field| !field.value.is_empty());
-        let set = set.map(|field| (field.name, field.value.as_str()));
-        let set = state
-            .as_deref()
-            .map(|state| ("state", state))
-            .into_iter()
-            .chain(set);
-        let set: String = set
-            .map(|(name, value)| format!("{name}={}&", encode(value)))
-            .collect();
-        format!("{path}/jobs?{set}cursor={}", encode(&cursor))
+    let filter = JobFilter::of(request);
+    let page = search(request, &queue, &filter.fields()?.read()?).await?;
+    let fields = FIELDS.map(|(name, label, example)| Field {
+        name,
+        label,
+        example,
+        value: filter.get(name).unwrap_or_default().to_owned(),
     });
+    let query = filter.query();
+    let next = page
+        .next
+        .map(|cursor| format!("{path}/jobs?{query}&cursor={}", encode(&cursor)));
+    let may_operate = request.may(Scope::Operate);
+    let changes = bulk::changes_of(filter.get("state")).into_iter();
     let jobs = Jobs {
         queue: queue.to_string(),
         states: STATES
-            .map(|name| (name, state.as_deref() == Some(name)))
+            .map(|name| (name, filter.get("state") == Some(name)))
             .to_vec(),
-        is_search: fields.iter().any(|field| !field.value.is_empty()),
-        fields,
+        is_search: filter.is_search(),
+        fields: fields.into(),
+        query,
+        changes: changes
+            .filter(|_| may_operate)
+            .map(Change::as_str)
+            .collect(),
         rows: page.jobs.into_iter().map(Row::from).collect(),
         scanned: Count(page.scanned as u64),
         next,
@@ -174,7 +202,7 @@ pub(super) async fn view(request: &PageRequest) -> Result<View, HttpError> {
 /// Reads pages until one page of the dashboard is full, the list ends, or enough jobs were examined.
 async fn search(
     request: &PageRequest,
-    queue: &windlass_core::QueueName,
+    queue: &QueueName,
     list: &List,
 ) -> Result<ListReply, HttpError> {
     let mut found = ListReply {

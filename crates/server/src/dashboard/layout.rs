@@ -25,6 +25,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; c
 /// The entries of the navigation: page, address, name, and the second key of its shortcut.
 const NAVIGATION: &[(Page, &str, &str, &str)] = &[
     (Page::Overview, "/", "Overview", "o"),
+    (Page::Errors, "/errors", "Errors", "e"),
     (Page::Workers, "/workers", "Workers", "w"),
     (Page::Schedules, "/schedules", "Schedules", "s"),
     (Page::Actions, "/actions", "Actions", "a"),

@@ -53,7 +53,10 @@ impl Live {
         );
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(&key) {
-            return channel.subscribe();
+            let mut frames = channel.subscribe();
+            // A page that was hidden for a while is older than the latest frame.
+            frames.mark_changed();
+            return frames;
         }
         let (sender, receiver) = watch::channel(Frame::default());
         let sender = Arc::new(sender);

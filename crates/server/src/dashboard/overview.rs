@@ -176,11 +176,16 @@ impl Findings {
 /// Renders the page.
 pub(super) async fn view(request: &PageRequest) -> Result<View, HttpError> {
     let grant = &request.caller.grant;
-    let queues = queue_stats(&request.state, grant).await?;
-    let workers = workers::read(request).await?;
-    let findings = health::findings(&request.state, grant).await;
-    let names = queues.iter().flat_map(|queue| QueueName::new(&queue.queue));
-    let charts = history::charts(request, names.collect()).await?;
+    // Findings and charts may both be read for the first time, which takes a while.
+    let findings = async { Ok(health::findings(&request.state, grant).await) };
+    let numbers = async {
+        let queues = queue_stats(&request.state, grant).await?;
+        let workers = workers::read(request).await?;
+        let names = queues.iter().flat_map(|queue| QueueName::new(&queue.queue));
+        let charts = history::charts(request, names.collect()).await?;
+        Ok::<_, HttpError>((queues, workers, charts))
+    };
+    let (findings, (queues, workers, charts)) = tokio::try_join!(findings, numbers)?;
     View::new("Overview")
         .live("totals", &Totals::new(&queues))?
         .live("history", &charts)?

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use windlass_api::request::{List, QueueRequest};
+use windlass_api::request::{self, List, QueueRequest};
 use windlass_api::{Code, Error, ExportedSchedule, JobReply};
 use windlass_core::store::Cursor;
-use windlass_core::{Job, JobId, JobState, QueueName, Store};
+use windlass_core::{Filter, Job, JobId, JobState, QueueName, Store};
 
 use super::HandlerResult;
 use super::stream::{ChunkSender, streamed, write_line};
@@ -43,38 +41,21 @@ pub(super) fn export(state: &Arc<AppState>, request: &ApiRequest) -> HandlerResu
     Ok(response.map(|body| hold(body, reserved)))
 }
 
-/// The query of an export.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct ExportRequest {
-    /// Export only jobs in these states, separated by commas.
-    state: Option<String>,
-    /// Export only jobs of this kind.
-    kind: Option<String>,
-    /// Whether to export the schedules too (default: true, or false with `state` or `kind`).
-    schedules: Option<bool>,
-}
-
 /// A running export.
 struct Export {
     store: Arc<dyn Store>,
     queue: QueueName,
-    /// Export only jobs in these states; if empty, all jobs.
+    /// The filter of all pages.
+    list: List,
+    /// Export only jobs in these states; if empty, all jobs. The store filters by one state or none.
     states: Vec<JobState>,
-    kind: Option<String>,
     has_schedules: bool,
 }
 
 impl Export {
     fn new(store: Arc<dyn Store>, request: &ApiRequest) -> Result<Self, HttpError> {
-        let ExportRequest {
-            state,
-            kind,
-            schedules,
-        } = request.query_fields()?.read()?;
-        // Part of the jobs is rarely meant to bring schedules along, which would then fire in two stores.
-        let has_schedules = schedules.unwrap_or(state.is_none() && kind.is_none());
-        let names = state.iter().flat_map(|states| states.split(','));
+        let mut export: request::Export = request.query_fields()?.read()?;
+        let names = export.state.iter().flat_map(|states| states.split(','));
         let states: Option<Vec<_>> = names.map(JobState::from_text).collect();
         let states = states.ok_or_else(|| {
             let why = "unknown state in the query";
@@ -82,13 +63,18 @@ impl Export {
                 separated by commas";
             HttpError::new(Code::Invalid, why, help)
         })?;
-        let queue = request.queue()?;
+        if states.len() > 1 {
+            export.state = None;
+        }
+        let filter = export.filter()?;
+        // Part of the jobs is rarely meant to bring schedules along, which would then fire in two stores.
+        let is_whole = states.is_empty() && filter == Filter::default();
         Ok(Self {
             store,
-            queue,
+            queue: request.queue()?,
+            list: List::default().with_filter(&filter),
             states,
-            kind,
-            has_schedules,
+            has_schedules: export.schedules.unwrap_or(is_whole),
         })
     }
 
@@ -97,16 +83,9 @@ impl Export {
     }
 
     fn page(&self, cursor: Option<String>) -> List {
-        // The store filters by one state or none; several states are filtered in `write`.
-        let state = match self.states.as_slice() {
-            [state] => Some(state.as_str().to_owned()),
-            _ => None,
-        };
         List {
-            state,
             cursor,
-            kind: self.kind.clone(),
-            ..List::default()
+            ..self.list.clone()
         }
     }
 

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod browser;
+mod bulk;
 mod claims;
 mod crowd;
 mod dashboard;

@@ -118,7 +118,7 @@ pub(super) fn version(root: &Path, peer: &Peer) -> Result<String, String> {
         (Language::Ruby, _) => {
             stdout_of("ruby", &["-e", "require 'sidekiq'; print Sidekiq::VERSION"])
         }
-        (Language::Rust, _) if peer.name == "windlass" => {
+        _ if peer.name.starts_with("windlass") => {
             Some(env!("CARGO_PKG_VERSION").to_owned())
         }
         (Language::Rust, _) => {
