@@ -25,7 +25,7 @@ export interface WorkerOptions {
   stopWait?: Duration;
   /** Display name in `windlass workers` (default: `worker`). */
   name?: string;
-  /** Stop gracefully on SIGTERM and SIGINT; a second signal stops at once (default: false). */
+  /** Whether `run` stops gracefully on SIGTERM and SIGINT; a second signal ends the grace period (default: true). */
   signals?: boolean;
   /** (default: JSON lines on stderr, from level info on; `false`: none) */
   logger?: Logger | false;
@@ -73,14 +73,14 @@ export class Worker {
   #whenStopped = () => {};
   readonly #stopped = new Promise<void>((resolve) => (this.#whenStopped = resolve));
 
-  constructor(client: Client, readonly queue: string, options: WorkerOptions = {}) {
+  constructor(readonly client: Client, readonly queue: string, options: WorkerOptions = {}) {
     const {concurrency = 10, prefetch = 0, name = 'worker', logger = jsonLogger} = options;
     if (!(concurrency >= 1)) throw new RangeError(`invalid concurrency: ${concurrency} is too small; minimum 1`);
     this.#concurrency = concurrency;
     this.#capacity = concurrency + prefetch;
     this.#graceMs = milliseconds(options.grace ?? '25s');
     this.#stopWaitMs = milliseconds(options.stopWait ?? '5s');
-    this.#hasSignals = options.signals ?? false;
+    this.#hasSignals = options.signals ?? true;
     this.#log = logger || {};
     this.#session = new Session(client, queue, name, milliseconds(options.lease ?? '30s'), this.#log);
     this.#dispatcher = new Dispatcher(
@@ -116,7 +116,11 @@ export class Worker {
 
   /** Runs until the worker is stopped. */
   async run(): Promise<void> {
-    await this.start();
+    if (this.#hasSignals) this.#listen();
+    await this.start().catch((error: unknown) => {
+      // A worker that is stopped before the server is there has nothing to do.
+      if (!this.#stopping) throw error;
+    });
     await this.#stopped;
     if (this.#error) throw this.#error;
   }
@@ -125,7 +129,6 @@ export class Worker {
   async start(): Promise<void> {
     if (this.#isStarted) throw new Error('a worker can be started once; create another');
     this.#isStarted = true;
-    if (this.#hasSignals) this.#listen();
     await this.#session.register();
     const fields = {store: this.#session.client.url, queues: [this.queue], concurrency: this.#concurrency, worker: this.id};
     this.#log.info?.({event: 'worker_started', ...fields}, 'worker started');
@@ -142,16 +145,8 @@ export class Worker {
     return (this.#stopping ??= this.#drain(options.grace === undefined ? this.#graceMs : milliseconds(options.grace)));
   }
 
-  /** @internal Runs the handler of a job, for tests without a server. */
-  async execute(job: ActiveJob): Promise<Outcome> {
-    try {
-      return succeeded(job, await this.#call(job));
-    } catch (error) {
-      return failed(job, error);
-    }
-  }
-
-  #call(job: ActiveJob): unknown {
+  /** @internal Calls the handler of a job. */
+  call(job: ActiveJob): unknown {
     const handler = this.#handlers.get(job.kind ?? '*') ?? this.#handlers.get('*');
     if (!handler) throw new Error(`no handler for kind ${JSON.stringify(job.kind)}; this worker has: ${[...this.#handlers.keys()].join(', ')}`);
     return runInTrace(traceOf(job.headers), () => handler(job, job));
@@ -180,7 +175,7 @@ export class Worker {
     const returned = (result: unknown) => this.#ended(job, () => succeeded(job, result));
     const threw = (error: unknown) => this.#ended(job, () => failed(job, error));
     try {
-      const result = this.#call(job);
+      const result = this.call(job);
       if (result instanceof Promise) result.then(returned, threw);
       else returned(result);
     } catch (error) {
@@ -314,7 +309,7 @@ export class Worker {
   async #leave(): Promise<void> {
     this.#session.abort.abort();
     try {
-      await this.#session.client.request('POST', `/v1/workers/${segment(this.id)}/leave`, {}, {repeatable: true, retryFor: LEAVE_MS});
+      if (this.id) await this.#session.client.request('POST', `/v1/workers/${segment(this.id)}/leave`, {}, {repeatable: true, retryFor: LEAVE_MS});
     } catch (error) {
       const {code, help} = error as WindlassError;
       this.#log.warn?.({event: 'worker_not_deregistered', code, help, error: String(error)}, 'cannot deregister');

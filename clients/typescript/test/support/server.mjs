@@ -21,7 +21,8 @@ export async function freePort() {
   return port;
 }
 
-async function ended(child, signal) {
+/** Ends a process that may have ended already. */
+export async function ended(child, signal) {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, 'exit');
   child.kill(signal);
