@@ -50,7 +50,9 @@ export type OutcomeKind = 'complete' | 'fail' | 'snooze' | 'release';
 export interface Outcome {
   kind: OutcomeKind;
   job: ActiveJob;
-  fields: Record<string, unknown>;
+  /** Its other fields as JSON, each after a comma. */
+  fields: string;
+  error?: string;
 }
 
 /** A job that a handler runs. */
@@ -143,7 +145,13 @@ export class ActiveJob<Payload = unknown> implements HandlerContext {
 /** The outcome of a handler that returned. */
 export function succeeded(job: ActiveJob, result: unknown): Outcome {
   if (job.stopReason?.reason === 'timed_out') return timedOut(job);
-  return {kind: 'complete', job, fields: result === undefined ? {} : encode('result', result)};
+  if (result === undefined) return {kind: 'complete', job, fields: ''};
+  try {
+    return {kind: 'complete', job, fields: json(encode('result', result))};
+  } catch (error) {
+    // The work was done, and must not be repeated.
+    return failure(job, `the result is not JSON: ${error}`, true);
+  }
 }
 
 /** The outcome of a handler that threw. */
@@ -151,12 +159,15 @@ export function failed(job: ActiveJob, error: unknown): Outcome {
   const reason = job.stopReason?.reason;
   if (reason === 'timed_out') return timedOut(job);
   // The server ends a released job as cancelled if that was requested.
-  if (reason === 'worker_stopping' || reason === 'cancelled') return {kind: 'release', job, fields: {}};
-  if (error instanceof Snooze) return {kind: 'snooze', job, fields: {delay: duration(error.delay), scope: error.scope}};
-  const text = error instanceof Error ? inspect(error) : String(error);
-  return {kind: 'fail', job, fields: error instanceof PermanentError ? {error: text, permanent: true} : {error: text}};
+  if (reason === 'worker_stopping' || reason === 'cancelled') return released(job);
+  if (error instanceof Snooze) return {kind: 'snooze', job, fields: json({delay: duration(error.delay), scope: error.scope})};
+  return failure(job, error instanceof Error ? inspect(error) : String(error), error instanceof PermanentError);
 }
 
-export function timedOut(job: ActiveJob): Outcome {
-  return {kind: 'fail', job, fields: {error: `the attempt timed out after ${job.timeoutMs} ms`}};
-}
+export const timedOut = (job: ActiveJob) => failure(job, `the attempt timed out after ${job.timeoutMs} ms`);
+
+export const released = (job: ActiveJob): Outcome => ({kind: 'release', job, fields: ''});
+
+export const failure = (job: ActiveJob, error: string, permanent = false): Outcome => ({kind: 'fail', job, fields: json({error, permanent}), error});
+
+const json = (fields: object) => `,${JSON.stringify(fields).slice(1, -1)}`;

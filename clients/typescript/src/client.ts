@@ -68,13 +68,13 @@ export class Client {
     this.#connections = new Connections(url, token ? {authorization: `Bearer ${token}`} : {});
   }
 
-  /** Sends any request of the HTTP API, with the names of the API, and returns its reply. */
-  async request<Reply = unknown>(method: string, path: string, body?: object, options: RequestOptions = {}): Promise<Reply> {
+  /** Sends any request of the HTTP API, with the names of the API or as JSON text, and returns its reply. */
+  async request<Reply = unknown>(method: string, path: string, body?: object | string, options: RequestOptions = {}): Promise<Reply> {
     const reply = await request(this.#connections, {
       method,
       path,
       headers: options.headers,
-      body: body && JSON.stringify(body),
+      body: typeof body === 'object' ? JSON.stringify(body) : body,
       signal: options.signal,
       timeoutMs: this.#timeoutMs + milliseconds(options.wait ?? 0),
       isRepeatable: options.repeatable ?? (method === 'GET' || method === 'PUT'),

@@ -2,7 +2,7 @@
 //
 // One call with outcomes is in flight at a time, and it claims for the free slots as well. What ends meanwhile goes out with the next call: no timer.
 // Only when no job is left, a claim waits for new ones on another connection. One claim is in flight at a time, since the server can repeat only the latest.
-import type {ActiveJob, ClaimReply, Outcome, OutcomeKind} from './attempt.js';
+import {type ActiveJob, type ClaimReply, failure, type Outcome, type OutcomeKind} from './attempt.js';
 import {duration} from './codec.js';
 import {AccessDeniedError, OutcomeUnknownError, ServerAwayError, WindlassError} from './errors.js';
 import type {Leases} from './leases.js';
@@ -147,10 +147,7 @@ export class Dispatcher {
     const outcomes = this.#outcomes[kind];
     let count = 0;
     for (let bytes = 0; count < Math.min(outcomes.length, BATCH_MAX); count++) {
-      const {result, result_base64} = outcomes[count]!.fields;
-      // The size of other results is not known here. If the request becomes too large, its outcomes are sent one by one.
-      const content = result ?? result_base64;
-      bytes += typeof content === 'string' ? content.length : 0;
+      bytes += outcomes[count]!.fields.length;
       if (bytes > BATCH_BYTES && count > 0) break;
     }
     return outcomes.splice(0, count);
@@ -174,8 +171,9 @@ export class Dispatcher {
   }
 
   #post(kind: OutcomeKind, batch: Outcome[], claim: ClaimFields | undefined): Promise<{jobs: {outcome: string}[]; claimed?: ClaimReply[]}> {
-    const jobs = batch.map(({job, fields}) => ({id: job.id, token: job.claim.token, ...fields}));
-    return this.#session.post(`${this.#session.path}/${kind}`, {jobs, claim});
+    // By hand: an object per job would be built only to be converted.
+    const jobs = batch.map(({job, fields}) => `{"id":${JSON.stringify(job.id)},"token":"${job.claim.token}"${fields}}`).join();
+    return this.#session.post(`${this.#session.path}/${kind}`, `{"jobs":[${jobs}]${claim ? `,"claim":${JSON.stringify(claim)}` : ''}}`);
   }
 
   /** The server refused a batch. What it refuses alone fails its job for good: the work was done, and must not be repeated. */
@@ -186,7 +184,7 @@ export class Dispatcher {
     this.#session.log.warn?.({event: 'outcomes_rejected', queue: this.#session.queue, jobs: batch.length, code, help, error: message}, 'the server refused outcomes');
     for (const outcome of batch) {
       try {
-        const alone = batch.length > 1 ? outcome : permanent(outcome, message);
+        const alone = batch.length > 1 ? outcome : failure(outcome.job, `the server refused to ${kind} this job: ${message}`, true);
         const reply = await this.#post(alone.kind, [alone], undefined);
         this.#slots.confirmed(alone, reply.jobs[0]?.outcome ?? 'lease_lost');
       } catch (refusal) {
@@ -260,8 +258,4 @@ export class Dispatcher {
     // If it fails, the timer renews again.
     if (!this.#session.abort.signal.aborted) this.#leases().renew().catch(() => {});
   }
-}
-
-function permanent({job, kind}: Outcome, error: string): Outcome {
-  return {kind: 'fail', job, fields: {error: `the server refused to ${kind} this job: ${error}`, permanent: true}};
 }

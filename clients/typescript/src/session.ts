@@ -32,7 +32,7 @@ export class Session {
   }
 
   /** Posts until the server has replied. */
-  async post<Reply>(path: string, body: object): Promise<Reply> {
+  async post<Reply>(path: string, body: object | string): Promise<Reply> {
     const onRetry = (error: WindlassError) => this.away(error);
     const options = {repeatable: true, retryFor: Infinity, signal: this.abort.signal, onRetry};
     const reply = await this.client.request<Reply>('POST', path, body, options);

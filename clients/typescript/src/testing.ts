@@ -32,7 +32,7 @@ type Fields = Record<string, unknown> & {id?: string; kind?: string; payload?: u
  */
 export async function inline<T>(worker: Worker, test: (jobs: InlineJob[]) => Promise<T> | T, options: InlineOptions = {}): Promise<T> {
   const jobs: InlineJob[] = [];
-  const request = async (method: string, path: string, body?: object): Promise<unknown> => {
+  const request = async (method: string, path: string, body?: object | string): Promise<unknown> => {
     const [, queue, isBatch] = /^\/v1\/queues\/([^/]+)\/jobs(\/batch)?$/.exec(path) ?? [];
     if (method !== 'POST' || !queue) throw new Error(`${method} ${path} is not available in the inline mode`);
     const content = JSON.parse(JSON.stringify(body)) as Fields & {jobs: Fields[]};

@@ -1,6 +1,6 @@
 // The worker: runs the handlers of claimed jobs in its slots, from its start to its graceful stop.
 import {setTimeout as sleep} from 'node:timers/promises';
-import {ActiveJob, type Claim, type ClaimReply, failed, type HandlerContext, type Outcome, succeeded, timedOut} from './attempt.js';
+import {ActiveJob, type Claim, type ClaimReply, failed, type HandlerContext, type Outcome, released, succeeded, timedOut} from './attempt.js';
 import type {Client, JobType} from './client.js';
 import {type Duration, milliseconds, segment} from './codec.js';
 import {Dispatcher} from './dispatch.js';
@@ -208,13 +208,13 @@ export class Worker {
     this.#dispatcher.push(outcome);
   }
 
-  #confirmed({job, fields}: Outcome, status: string): void {
+  #confirmed({job, error}: Outcome, status: string): void {
     this.#leases.close(job.claim);
     this.totals[TOTALS[status] ?? 'lost']++;
     const about = () => ({queue: job.queue, id: job.id, kind: job.kind, attempt: job.attempt, max_attempts: job.maxAttempts});
-    const error = () => String(fields.error).split('\n', 1)[0];
-    if (status === 'dead') this.#log.error?.({event: 'job_dead', ...about(), error: error()}, 'a job failed for the last time');
-    else if (status === 'scheduled') this.#log.warn?.({event: 'attempt_failed', ...about(), error: error()}, 'an attempt failed');
+    const firstLine = () => error?.split('\n', 1)[0];
+    if (status === 'dead') this.#log.error?.({event: 'job_dead', ...about(), error: firstLine()}, 'a job failed for the last time');
+    else if (status === 'scheduled') this.#log.warn?.({event: 'attempt_failed', ...about(), error: firstLine()}, 'an attempt failed');
     else if (status === 'lease_lost' || status === 'gone') this.#log.warn?.({event: 'lease_lost', ...about(), token: job.claim.token}, 'an outcome came too late');
     else if (this.#log.debug) this.#log.debug({event: 'job_ended', ...about(), outcome: status}, 'job ended');
   }
@@ -281,7 +281,7 @@ export class Worker {
   #releaseWaiting(): void {
     for (const job of this.#waiting.splice(0)) {
       this.#held.delete(job);
-      this.#decide(job, {kind: 'release', job, fields: {}});
+      this.#decide(job, released(job));
     }
     if (this.#held.size === 0) this.#whenEmpty();
   }
@@ -299,7 +299,7 @@ export class Worker {
     await Promise.race([isEmpty, hurried, pause(graceMs, isEmpty)]);
     for (const job of this.#held) job.stop(new StopError('worker_stopping', 'the worker stops'));
     if (this.#held.size > 0) await Promise.race([isEmpty, pause(this.#stopWaitMs, isEmpty)]);
-    for (const job of this.#held) this.#decide(job, {kind: 'release', job, fields: {}});
+    for (const job of this.#held) this.#decide(job, released(job));
     this.#dispatcher.pump();
     const sent = this.#dispatcher.idle();
     await Promise.race([sent, pause(Math.max(graceMs, LEAVE_MS), sent)]);
