@@ -6,7 +6,7 @@
 
 const {execFileSync, spawn} = require('node:child_process');
 const {once} = require('node:events');
-const {readFileSync} = require('node:fs');
+const {readFileSync, writeFileSync} = require('node:fs');
 const path = require('node:path');
 const {run} = require('./contract.js');
 
@@ -41,6 +41,7 @@ function compile() {
   const project = path.join(ROOT, 'clients/typescript/tsconfig.build.json');
   const types = path.join(__dirname, 'node_modules/@types');
   execFileSync(process.execPath, [tsc, '--project', project, '--outDir', path.join(__dirname, 'windlass'), '--typeRoots', types, '--incremental']);
+  writeFileSync(path.join(__dirname, 'windlass/package.json'), '{"type": "module"}');
 }
 
 run(async (asked) => {
