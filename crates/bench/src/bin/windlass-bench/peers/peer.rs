@@ -37,7 +37,7 @@ pub(super) struct Peer {
 }
 
 /// Every round runs them in this order, Windlass first.
-pub(super) const PEERS: [Peer; 14] = [
+pub(super) const PEERS: [Peer; 15] = [
     rust("windlass", true, 200, (20_000, 400_000)),
     Peer {
         engine: Engine::Beanstalkd,
@@ -49,6 +49,8 @@ pub(super) const PEERS: [Peer; 14] = [
     rust("rusty-sidekiq", false, 50, (15_000, 15_000)),
     node("bee-queue", 100, (12_000, 40_000)),
     node("bullmq", 100, (8_000, 25_000)),
+    // Through a server, which its program starts.
+    node("windlass-typescript", 100, (8_000, 60_000)),
     Peer {
         language: Language::Ruby,
         has_slots: false,

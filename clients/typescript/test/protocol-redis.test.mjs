@@ -1,0 +1,4 @@
+// The protocol cases on redis.
+import {testCases} from './support/protocol.mjs';
+
+testCases('redis');

@@ -1,0 +1,4 @@
+// The protocol cases on sqlite.
+import {testCases} from './support/protocol.mjs';
+
+testCases('sqlite');
