@@ -8,7 +8,7 @@ import {currentTrace, type Trace} from './trace.js';
 import type {
   CallOptions, Changed, EndedJob, EnqueueOptions, Enqueued, Explanation, Filter, Group, GroupLimits, Job, JobRef, NewJob, PageOptions, QueueStats, Schedule,
   ScheduleDefinition, WorkerInfo,
-} from './types.js';
+} from './model.js';
 
 export interface ClientOptions {
   /** URL of `windlass serve` (default: `WINDLASS_URL`, or http://127.0.0.1:7700). */

@@ -59,7 +59,7 @@ fn jobs_without_a_worker_paused_queues_and_dead_jobs_are_reported() {
         "no worker claims from this queue",
     );
     assert_check(&ran, "queue paused", "warn", "paused, 0 jobs ready");
-    assert_check(&ran, "queue dead", "warn", "1 dead jobs");
+    assert_check(&ran, "queue dead", "warn", "1 dead job");
 }
 
 #[test]

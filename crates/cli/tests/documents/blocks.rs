@@ -57,6 +57,17 @@ const RUN_BY: &[(&str, &str, &str)] = &[
         "text",
         "lines of a log: tests/programs/log.rs",
     ),
+    (
+        "docs/python.md",
+        "python",
+        "tests/test_docs.py of clients/python",
+    ),
+    (
+        "docs/python.md",
+        "sh",
+        "tests/test_package.py of clients/python",
+    ),
+    ("docs/python.md", "text", "recipes: need Django or FastAPI"),
     ("docs/redis-layout.md", "sh", "redis.rs"),
     ("docs/redis.md", "", "tests/redis/access.rs"),
     ("docs/redis.md", "sh", "redis.rs"),
@@ -71,6 +82,21 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ),
     ("docs/stdio.md", "", "tests/transcripts"),
     ("docs/stdio.md", "console", "first_commands.rs"),
+    (
+        "docs/typescript.md",
+        "js",
+        "test/docs.test.mjs of clients/typescript",
+    ),
+    (
+        "docs/typescript.md",
+        "sh",
+        "test/docs.test.mjs of clients/typescript",
+    ),
+    (
+        "docs/typescript.md",
+        "ts",
+        "test/docs.test.mjs of clients/typescript",
+    ),
     ("docs/worker.md", "console", "first_commands.rs"),
 ];
 
